@@ -1,4 +1,4 @@
-"""`python -m bench NAME [--json]`: runs one benchmark, or all of them."""
+"""`python -m bench NAME [--json]`: runs one benchmark, or all that need no data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BENCHES = (
     "views",
     "writes",
 )
-ON_DATA = (
+NEEDING_DATA = (
     "answers",
     "breadth",
     "bursts",
@@ -52,7 +52,7 @@ ON_DATA = (
     "synthesis",
     "whole-turn",
 )
-APART = ("soak",)  # an hour, so not among "all"
+SEPARATE = ("soak",)  # takes an hour, so "all" leaves it out
 RECALL_SETS = ("locomo", "realtalk", "followups")
 SPENDS = ("frugal", "balanced", "full")
 
@@ -60,38 +60,47 @@ SPENDS = ("frugal", "balanced", "full")
 def main() -> int:
     """Run the benchmarks named on the command line and print their figures; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("name", choices=(*BENCHES, *ON_DATA, *APART, "all"))
-    parser.add_argument("--json", action="store_true", help="print JSON, one document a benchmark")
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the full size, for a quick look")
-    parser.add_argument("--data", type=Path, help="the folder of real data that some benchmarks measure on")
-    parser.add_argument("--set", default=RECALL_SETS[0], choices=RECALL_SETS, help="recall: the questions asked")
-    parser.add_argument("--split", type=int, default=5, help="recall: folds to train and test apart, 0 for none")
+    parser.add_argument("name", choices=(*BENCHES, *NEEDING_DATA, *SEPARATE, "all"))
+    parser.add_argument("--json", action="store_true", help="print JSON, one document per benchmark")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the full size, for a quick run")
+    parser.add_argument("--data", type=Path, help="the folder of the data that some benchmarks need")
+    parser.add_argument("--set", default=RECALL_SETS[0], choices=RECALL_SETS, help="recall: the set of questions")
+    parser.add_argument(
+        "--split",
+        type=int,
+        default=5,
+        help="recall: folds for training and testing on different data; 0: the shipped weights",
+    )
     parser.add_argument(
         "--write-weights",
         action="store_true",
-        help="recall, answers, breadth, graph, leaning: write what was fitted, on all data",
+        help="recall, answers, breadth, graph, leaning: write the weights fitted on all data",
     )
     parser.add_argument(
-        "--with-wiki", action="store_true", help="recall: also with pages compiled from the observations"
-    )
-    parser.add_argument("--keep", type=Path, help="recall, calibrate: a folder from which a run goes on")
-    parser.add_argument(
-        "--only", type=int, metavar="N", help="recall, calibrate, spend: only the first N conversations of a set"
+        "--with-wiki", action="store_true", help="recall: ask also with pages compiled from the observations"
     )
     parser.add_argument(
-        "--personal", action="store_true", help="calibrate: only what tells questions about one's own life"
+        "--keep", type=Path, help="recall, calibrate: the folder of recordings; a later run continues from them"
     )
-    parser.add_argument("--spend", default="", choices=SPENDS, help="recall, spend: the knob of every turn")
-    parser.add_argument("--remote", action="store_true", help="spend: with a remote memory service beside the sources")
-    parser.add_argument("--budgets", type=_budgets, help="recall: tokens, such as 1000,2000")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="pages: print N pages drawn by the seed")
-    parser.add_argument("--seed", type=int, default=1, help="pages: the seed that draws the sample")
-    parser.add_argument("--owner", default="", help="pages, synthesis: only the owners whose name contains this")
-    parser.add_argument("--once", action="store_true", help="pages: compile once, without other batchings")
+    parser.add_argument(
+        "--only", type=int, metavar="N", help="recall, calibrate, spend: only the first N conversations of each set"
+    )
+    parser.add_argument(
+        "--personal", action="store_true", help="calibrate: only the model of questions about one's own life"
+    )
+    parser.add_argument(
+        "--spend", default="", choices=SPENDS, help="recall, spend, synthesis: the knob `spend` of every turn"
+    )
+    parser.add_argument("--remote", action="store_true", help="spend: with a remote memory service as well")
+    parser.add_argument("--budgets", type=_budgets, help="recall: the budgets in tokens, such as 1000,2000")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="pages: print N random pages")
+    parser.add_argument("--seed", type=int, default=1, help="pages: the seed of the sample")
+    parser.add_argument("--owner", default="", help="pages, synthesis: only owners whose name contains this text")
+    parser.add_argument("--once", action="store_true", help="pages: compile once, instead of in several batchings")
     arguments = parser.parse_args()
-    on_data: dict[str, object] = {"data": arguments.data} if arguments.name in ON_DATA else {}
+    options: dict[str, object] = {"data": arguments.data} if arguments.name in NEEDING_DATA else {}
     if arguments.name == "recall":
-        on_data |= {
+        options |= {
             "name": arguments.set,
             "folds": arguments.split,
             "write_weights": arguments.write_weights,
@@ -100,10 +109,10 @@ def main() -> int:
             "only": arguments.only,
             "spend": arguments.spend or "full",
         }
-        on_data |= {"budgets": arguments.budgets} if arguments.budgets else {}
+        options |= {"budgets": arguments.budgets} if arguments.budgets else {}
     if arguments.name in {"answers", "breadth", "graph", "leaning"}:
-        on_data |= {"write_weights": arguments.write_weights}
-    of_one: dict[str, dict[str, object]] = {
+        options |= {"write_weights": arguments.write_weights}
+    own_options: dict[str, dict[str, object]] = {
         "calibrate": {"only": arguments.only, "keep": arguments.keep, "personal": arguments.personal},
         "pages": {
             "sample": arguments.sample,
@@ -114,10 +123,10 @@ def main() -> int:
         "spend": {"only": arguments.only, "spend": arguments.spend or "balanced", "remote": arguments.remote},
         "synthesis": {"only": arguments.owner, "spend": arguments.spend or "full"},
     }
-    on_data |= of_one.get(arguments.name, {})
+    options |= own_options.get(arguments.name, {})
     for name in BENCHES if arguments.name == "all" else (arguments.name,):
         figures: list[Figure] = importlib.import_module(f"bench.{name.replace('-', '_')}").run(
-            scale=arguments.scale, **on_data
+            scale=arguments.scale, **options
         )
         if arguments.json:
             json.dump(as_json(name, figures), sys.stdout)
@@ -128,7 +137,7 @@ def main() -> int:
 
 
 def _budgets(text: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in text.split(","))
+    return tuple(int(tokens) for tokens in text.split(","))
 
 
 if __name__ == "__main__":

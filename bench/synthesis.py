@@ -141,7 +141,7 @@ class _Asker:
                 kept = every if has_wiki else _SOURCES[sources]
                 replayed = QuestionToAsk(conversation.name, question.text, kept, budget, spend=self.spend)
                 async with self.gate:
-                    assembly = await self.world.fitted_again(replayed, first.receipt_id)
+                    assembly = await self.world.replay(replayed, first.receipt_id)
                 context, is_too_large = context_of(assembly), is_over(assembly, budget)
                 key = (sources, has_wiki, budget, question.part)
                 held = set() if is_too_large else found(conversation, question, plain_text(context))

@@ -1,5 +1,5 @@
-"""Baselines for the same questions: a thread's turns at random, by time, by Postgres' text search, and by standard fusion
-(reciprocal ranks of BM25, of vectors, and of vectors of a turn with its neighbours).
+"""Baselines for the same questions: a thread's turns in random order, by time, by Postgres' text search, and by reciprocal rank
+fusion (of BM25, of vectors, and of vectors of a turn with its neighbours).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Order = Callable[[str], Sequence[int]]
 
 
 class Baselines:
-    """The orders of one conversation's turns. Places count from 0."""
+    """The orders of one conversation's turns, by positions from 0."""
 
     def __init__(self, conversation: Conversation, pool: Pool, embedder: Embedder) -> None:
         self._conversation = conversation
@@ -48,32 +48,32 @@ class Baselines:
         self._vectors = await self._embedder.embed([turn.text for turn in self._conversation.turns])
 
     async def orders(self, question: str) -> dict[str, Sequence[int]]:
-        """Return the turns in each baseline's order, best first; what it does not find is left out."""
+        """Return the turns in each baseline's order, best first; turns that it does not match are left out."""
         count_of = len(self._conversation.turns)
         shuffled = random.Random(question).sample(range(count_of), count_of)
         async with scoped(self._pool, self._scope, read_only=True) as connection:
             any_word = [row["position"] - 1 for row in await _sql.rank_or(connection, **self._key, text=question)]
             all_words = [row["position"] - 1 for row in await _sql.rank_and(connection, **self._key, text=question)]
-            asked = await _sql.question_lexemes(connection, text=question)
+            lexemes = await _sql.question_lexemes(connection, text=question)
         return {
             "random": shuffled,
             "recency": range(count_of - 1, -1, -1),
             "all words (AND)": all_words,
             "any word (OR)": any_word,
-            "BM25": _best(self._bm25(asked)),
-            "fusion": await self._fused(question, asked),
+            "BM25": _best(self._bm25(lexemes)),
+            "fusion": await self._fused(question, lexemes),
         }
 
     def fill(self, order: Sequence[int], budget_tokens: int) -> str:
-        """Return the context for an order: turns by day under one header each, as many as fit."""
+        """Return the context for an order: the turns that fit, by day, each day under a header."""
         kept: set[int] = set()
         days: set[str] = set()
-        left = budget_tokens
+        remaining = budget_tokens
         for place in order:
             header = self._headers[place]
             cost = self._tokens[place] + (0 if header in days else self._header_tokens[place])
-            if cost <= left:
-                left -= cost
+            if cost <= remaining:
+                remaining -= cost
                 days.add(header)
                 kept.add(place)
         text, before = [], ""
@@ -88,27 +88,27 @@ class Baselines:
     def _key(self) -> dict[str, object]:
         return {"tenant_id": self._scope.tenant_id, "owner_id": self._scope.owner_id, "thread_id": THREAD}
 
-    def _bm25(self, asked: Sequence[str]) -> list[float]:
+    def _bm25(self, query: Sequence[str]) -> list[float]:
         total = len(self._lexemes)
         mean = sum(map(len, self._lexemes)) / total
-        found = Counter(lexeme for lexemes in self._lexemes for lexeme in set(lexemes) & set(asked))
+        found = Counter(lexeme for lexemes in self._lexemes for lexeme in set(lexemes) & set(query))
         idf = {lexeme: math.log(1 + (total - n + 0.5) / (n + 0.5)) for lexeme, n in found.items()}
         return [
-            sum(idf[lexeme] for lexeme in set(asked).intersection(lexemes))
+            sum(idf[lexeme] for lexeme in set(query).intersection(lexemes))
             * (_K1 + 1)
             / (1 + _K1 * (1 - _B + _B * len(lexemes) / mean))
             for lexemes in self._lexemes
         ]
 
-    async def _fused(self, question: str, asked: Sequence[str]) -> list[int]:
-        assert self._vectors is not None, "read() comes first"
+    async def _fused(self, question: str, query: Sequence[str]) -> list[int]:
+        assert self._vectors is not None, "call read() first"
         (vector,) = await self._embedder.embed([question])
         cosines = self._vectors @ vector
         around = np.pad(self._vectors, ((1, 1), (0, 0)))
         windows = around[:-2] + around[1:-1] + around[2:]
         near = windows @ vector / np.maximum(np.linalg.norm(windows, axis=1), 1e-9)
         scores: Counter[int] = Counter()
-        for ranking in (_best(self._bm25(asked)), _best(cosines.tolist()), _best(near.tolist())):
+        for ranking in (_best(self._bm25(query)), _best(cosines.tolist()), _best(near.tolist())):
             scores.update({place: 1 / (_RRF_K + rank) for rank, place in enumerate(ranking, start=1)})
         return sorted(scores, key=lambda place: (-scores[place], place))
 

@@ -1,7 +1,7 @@
 """The evaluation data as cases: conversations with facts and questions, documents with questions, and the scoring of answers.
 
-The data are not part of this project; `--data` names their folder. A gold turn counts when its text is in the context, a gold
-span by its sentences; a context over its budget counts for nothing.
+The data are not part of this project; `--data` names their folder. A gold turn is found if its text is in the context, a gold
+span sentence by sentence; a context over its budget counts as empty.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn of a conversation: when it was said, and when its session began."""
+    """A turn of a conversation: `at` is when it was said, `session` when its session began."""
 
     id: str
     speaker: str
@@ -38,7 +38,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """An observation, with the places of the turns that it was drawn from."""
+    """An observation, with the positions of the turns that it was drawn from."""
 
     text: str
     at: datetime
@@ -47,7 +47,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to a conversation: its category, and the places of the turns that hold the evidence."""
+    """A question to a conversation: its category, and the positions of the turns that hold the evidence."""
 
     text: str
     category: int
@@ -56,7 +56,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One conversation."""
+    """A conversation: its turns in order, the observations drawn from it, and the questions about it."""
 
     name: str
     turns: tuple[Turn, ...]
@@ -90,12 +90,12 @@ def document_questions(data: Path) -> tuple[DocumentQuestion, ...]:
 
 
 def squash(text: str) -> str:
-    """Return the text as compared: escapes undone, runs of white space folded."""
+    """Return the text for comparison: HTML entities decoded, runs of white space replaced by a space."""
     return _SPACES.sub(" ", unescape(text)).strip()
 
 
 def plain(text: str) -> str:
-    """Return the text of a page as compared: its links undone."""
+    """Return the text of a page for comparison: squashed, links replaced by their labels."""
     return _LINK.sub(r"\1", squash(text))
 
 
@@ -128,5 +128,5 @@ def _turns(session: dict) -> Iterable[Turn]:  # type: ignore[type-arg]  # plain 
 
 
 def _when(text: str) -> datetime:
-    written = "%I:%M %p on %d %B, %Y" if "on" in text else "%d.%m.%Y, %H:%M:%S"
-    return datetime.strptime(text, written).replace(tzinfo=UTC)
+    form = "%I:%M %p on %d %B, %Y" if "on" in text else "%d.%m.%Y, %H:%M:%S"
+    return datetime.strptime(text, form).replace(tzinfo=UTC)

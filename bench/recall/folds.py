@@ -1,6 +1,6 @@
 """Trains weights without the data they are tested on, by folds of whole conversations and corpora.
 
-The evidence is collected once per run, by the product's sources, from the database that is queried afterwards.
+The samples are gathered once per run, by the product's sources, from the same database as the measured turns.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ class Gathered:
     pages: list[Sample]
 
 
-def folds(gathered: Gathered | None, asked: Sequence[Conversation], *, count: int) -> list[Fold]:
-    """Return `count` folds of the conversations asked, each with weights trained without it; for 0, one with the shipped
+def folds(gathered: Gathered | None, measured: Sequence[Conversation], *, count: int) -> list[Fold]:
+    """Return `count` folds of the measured conversations, each with weights trained without it; for 0, one fold with the shipped
     weights.
     """
     if not count or gathered is None:
-        return [Fold(tuple(asked), frozenset(CORPORA), BY_VECTORS)]
-    made = []
+        return [Fold(tuple(measured), frozenset(CORPORA), BY_VECTORS)]
+    result = []
     for number in range(count):
-        own, corpora = tuple(asked[number::count]), frozenset(CORPORA[number::count])
+        own, corpora = tuple(measured[number::count]), frozenset(CORPORA[number::count])
         quarantined = frozenset(one.name for one in own) | corpora
         weights = train(gathered.samples, quarantined=quarantined)
-        made.append(Fold(own, corpora, with_pages(weights, gathered.pages, quarantined=quarantined)))
-    return made
+        result.append(Fold(own, corpora, with_pages(weights, gathered.pages, quarantined=quarantined)))
+    return result
 
 
 def write_weights(path: Path, gathered: Gathered, *, data: Path) -> None:
@@ -81,7 +81,7 @@ def _data_hash(data: Path) -> str:
 async def gather(
     pools: Pools, conversations: Sequence[Conversation], questions: Sequence[DocumentQuestion], *, keep: Path | None
 ) -> Gathered:
-    """Return the samples of all questions, from the product's sources or from an earlier run."""
+    """Return the samples of all questions; those of an earlier run if `keep` holds them."""
     if keep is not None and samples_file(keep).exists():
         return _kept(samples_file(keep))
     gathered = await _gathered(pools, conversations, questions)
@@ -94,10 +94,10 @@ async def _gathered(
     pools: Pools, conversations: Sequence[Conversation], questions: Sequence[DocumentQuestion]
 ) -> Gathered:
     async with samples.gathering(pools) as gatherer:
-        of_all = [sample for one in conversations for sample in await samples.of_conversation(gatherer, one)]
-        of_all += await samples.of_documents(gatherer, questions, [one for one in conversations if one.facts])
+        whole = [sample for one in conversations for sample in await samples.of_conversation(gatherer, one)]
+        whole += await samples.of_documents(gatherer, questions, [one for one in conversations if one.facts])
         pages = [sample for one in conversations for sample in await samples.of_pages(gatherer, one)]
-    return Gathered(of_all, pages)
+    return Gathered(whole, pages)
 
 
 def _keep(file: Path, gathered: Gathered) -> None:
@@ -116,10 +116,10 @@ def _kept(file: Path) -> Gathered:
     with np.load(file) as kept:
         ends = np.cumsum(kept["sizes"])[:-1]
         features, labels = np.split(kept["features"], ends), np.split(kept["labels"], ends)
-        shown = [frozenset(one.split("\n")) for one in kept["folds"].tolist()]
-        count = len(shown) - int(kept["pages"])
+        names = [frozenset(one.split("\n")) for one in kept["folds"].tolist()]
+        count = len(names) - int(kept["pages"])
     both = [
         Sample(table.astype(np.float64), own_labels.astype(np.float64), one)
-        for table, own_labels, one in zip(features, labels, shown, strict=True)
+        for table, own_labels, one in zip(features, labels, names, strict=True)
     ]
     return Gathered(both[:count], both[count:])

@@ -13,7 +13,7 @@ from bench.recall import logistic
 from sidecar.turn.message.leaning import WordOdds
 
 MORE_FILE: Final = Path(__file__).parents[1] / "leaning_messages.json"
-"""Follow-ups to conversations that are not in the file, and messages that stand by themselves, by half and language."""
+"""Messages by kind, half and language: follow-ups, whose conversations are not in the file, and messages that stand alone."""
 
 _RIDGE, _LEAST_MESSAGES, _LEAST_WEIGHT = 4.0, 4, 0.1
 
@@ -27,7 +27,7 @@ def more_messages(half: str, kind: str = "leaning") -> list[str]:
 def fit_words(messages: Sequence[frozenset[str]], leans: Sequence[bool]) -> WordOdds:
     """Return the log odds by words, fitted to messages with these `telling_words`.
 
-    The messages that lean count in all as much as the others.
+    Messages that lean have the same total weight as the others.
     """
     words = logistic.of_several(messages, _LEAST_MESSAGES)
     labels = np.array(leans, np.float32)
@@ -40,10 +40,10 @@ def fit_words(messages: Sequence[frozenset[str]], leans: Sequence[bool]) -> Word
 def odds_without_fold(
     messages: Sequence[frozenset[str]], leans: Sequence[bool], folds: Sequence[int], shown: Sequence[bool]
 ) -> list[float]:
-    """Return each message's log odds, by words fitted to the messages of other folds for which `shown` is true."""
+    """Return each message's log odds, by words fitted to those messages of other folds for which `shown` is true."""
     models = {}
     for fold in {*folds}:
-        places = [place for place, its in enumerate(folds) if its != fold and shown[place]]
+        places = [place for place, other in enumerate(folds) if other != fold and shown[place]]
         models[fold] = fit_words([messages[place] for place in places], [leans[place] for place in places])
     return [models[fold].of(words) for fold, words in zip(folds, messages, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Fits logistic models, also with a feature for each of ten thousand words."""
+"""Fits logistic models, with up to ten thousand features, one for each word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEPS, _LEAST_STEP, _RELATIVE_RESIDUAL = 40, 1e-4, 1e-10
 def fit(columns: Floats, labels: Floats, weights: Floats, ridge: float | Floats) -> Floats:
     """Return the coefficients of a logistic model, the bias last, by Newton's method.
 
-    `ridge` may differ by column; the bias is all but unpenalised.
+    `weights` are those of the rows. `ridge` is one number, or one for each column; the bias is all but unpenalised.
     """
     table = np.column_stack([columns, np.ones(len(columns), columns.dtype)])
     penalty = np.append(np.broadcast_to(ridge, columns.shape[1]), 1e-6).astype(columns.dtype)
@@ -33,7 +33,7 @@ def fit(columns: Floats, labels: Floats, weights: Floats, ridge: float | Floats)
 
 
 def _step(table: Floats, weights: Floats, penalty: Floats, gradient: Floats) -> Floats:
-    """Return Newton's step, computed by conjugate gradients: a curvature matrix of ten thousand columns takes a gigabyte."""
+    """Return Newton's step by preconditioned conjugate gradients: a matrix for ten thousand columns would take a gigabyte."""
     diagonal = ((table * table) * weights[:, None]).sum(axis=0) + penalty
     step, residual = np.zeros_like(gradient), gradient
     preconditioned = residual / diagonal
@@ -42,9 +42,9 @@ def _step(table: Floats, weights: Floats, penalty: Floats, gradient: Floats) -> 
     for _ in range(table.shape[1]):
         if size <= least:
             break
-        curved = table.T @ (weights * (table @ direction)) + penalty * direction
-        distance = size / (direction @ curved)
-        step, residual = step + distance * direction, residual - distance * curved
+        product = table.T @ (weights * (table @ direction)) + penalty * direction
+        distance = size / (direction @ product)
+        step, residual = step + distance * direction, residual - distance * product
         preconditioned = residual / diagonal
         size, before = residual @ preconditioned, size
         direction = preconditioned + size / before * direction

@@ -1,6 +1,6 @@
-"""Questions to a conversation as people ask them when the talk is about somebody already: with pronouns instead of names.
+"""Questions to a conversation with pronouns instead of names, as people ask them once a person has been mentioned.
 
-Before each of them another question about something near it in the conversation is asked and answered, in the same thread.
+Before each of them, a question about a nearby part of the conversation is asked and answered in the same thread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PRONOUNS = (("her", "she"), ("his", "he"))  # of the speakers in turn
 
 @dataclass(frozen=True, slots=True)
 class PronounQuestion:
-    """A question without names, the question that it was made of, and the exchange before it."""
+    """A question with pronouns, the question that it was made from, and the exchange before it."""
 
     text: str
     question: Question
@@ -33,12 +33,14 @@ class PronounQuestion:
 
 
 def drawn(conversation: Conversation, count: int, chance: random.Random) -> list[PronounQuestion]:
-    """Return up to so many questions that name a speaker, each after one whose evidence is near but not the same."""
-    told = [one for one in conversation.questions if one.category != ADVERSARIAL and one.gold]
+    """Return up to `count` questions that name a speaker, each after a question whose evidence is near but not the same."""
+    answerable = [one for one in conversation.questions if one.category != ADVERSARIAL and one.gold]
     questions = []
-    for question in chance.sample(told, len(told)):
+    for question in chance.sample(answerable, len(answerable)):
         text = without_names(question.text, sorted({turn.speaker for turn in conversation.turns}))
-        near = [one for one in told if {*one.gold}.isdisjoint(question.gold) and _distance(one, question) <= _NEAR]
+        near = [
+            one for one in answerable if {*one.gold}.isdisjoint(question.gold) and _distance(one, question) <= _NEAR
+        ]
         if text != question.text and near:
             first = chance.choice(near)
             questions.append(PronounQuestion(text, question, (first.text, conversation.turns[first.gold[0]].text)))
@@ -46,7 +48,7 @@ def drawn(conversation: Conversation, count: int, chance: random.Random) -> list
 
 
 def without_names(text: str, speakers: Sequence[str]) -> str:
-    """Return the text with a pronoun for each of these names, whole or only the first."""
+    """Return the text with pronouns instead of these names, full or first names."""
     for speaker, (possessive, subject) in zip(speakers, cycle(_PRONOUNS)):
         for name in (speaker, speaker.split()[0]):
             text = re.sub(rf"\b{re.escape(name)}['’]s\b", possessive, text)

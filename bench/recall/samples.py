@@ -1,6 +1,7 @@
-"""Training data of the ranker: the features of what the product's own sources return for a question, labelled as evidence or not.
+"""Training data of the ranker: the features of the candidates that the product's own sources return for a question, labelled as
+evidence or not.
 
-A corpus question is asked beside an unrelated conversation, and the other way round.
+A question to a corpus is asked in an unrelated conversation; a question to a conversation has the unrelated corpora beside it.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ from store.scope import Scope, owner_uuid, tenant_uuid
 _LIMITS = SourceLimits(top_k=1000, lead_lines=3, window_tokens=8_000, window_turns=0)
 _POOLS = (("thread",), ("thread", "memory"), ("thread", "knowledge"), ("thread", "memory", "knowledge"))
 _DOCUMENT_POOLS = (("knowledge",), ("thread", "knowledge"), ("thread", "memory", "knowledge"))
-_EMPTY_POOLS = (("knowledge",), ("thread",))  # they hold no answer: a low relevance must mean what it says
+_EMPTY_POOLS = (("knowledge",), ("thread",))  # pools without an answer, so that low relevances are calibrated
 
 _BESIDE_PAGES = (("thread",), ("thread", "memory"))
-_BESIDE_CHARS = 7_000  # about 2,000 tokens, marks and headers left out
+_BESIDE_CHARS = 7_000  # about 2,000 tokens without marks and headers
 
 _Matrix = NDArray[np.float64]
 
@@ -70,7 +71,7 @@ class Gatherer:
 
 @asynccontextmanager
 async def gathering(pools: Pools, *, has_documents: bool = True) -> AsyncIterator[Gatherer]:
-    """Yield a gatherer over the built-in sources, with the installed embedder; that of documents asks for a knowledge base."""
+    """Yield a gatherer over the built-in sources, with MiniLM; `has_documents` includes the knowledge source."""
     embedder = LocalEmbedder(MiniLM())
     number = await embedders.number_of(pools.background, embedder.name, embedder.dimensions)
     assert number is not None, "the database keeps vectors"
@@ -108,9 +109,9 @@ async def of_conversation(gatherer: Gatherer, conversation: Conversation) -> lis
 
 
 async def of_pages(gatherer: Gatherer, conversation: Conversation) -> list[Sample]:
-    """Return the samples of an owner's pages: whether a page's first lines hold evidence that the context lacks without it.
+    """Return the samples of an owner's pages, labelled by whether a page's first lines add evidence to the context.
 
-    The context beside them is what `_BESIDE_CHARS` hold of the most relevant turns, and of turns and observations.
+    The context is the most relevant turns, or turns and observations, that fit into `_BESIDE_CHARS` characters.
     """
     samples: list[Sample] = []
     for question in conversation.questions:
@@ -132,15 +133,15 @@ async def of_pages(gatherer: Gatherer, conversation: Conversation) -> list[Sampl
 
 
 def _contained(reading: Reading, beside: Sequence[Candidates], conversation: Conversation) -> set[int]:
-    """Return the positions of the turns that a context of these candidates contains, verbatim or by an observation."""
+    """Return the positions of the turns that a context of these candidates holds, verbatim or by an observation."""
     texts = [text for one in beside for text in one.texts]
     ids = [item_id for one in beside for item_id in one.ids]
     places = {turn.text: place for place, turn in enumerate(conversation.turns)}
-    left, contained = _BESIDE_CHARS, set[int]()
+    remaining, contained = _BESIDE_CHARS, set[int]()
     relevances = rank(reading, beside).relevances
     for place in sorted(range(len(texts)), key=lambda place: -relevances[place]):
-        if len(texts[place]) <= left:
-            left -= len(texts[place])
+        if len(texts[place]) <= remaining:
+            remaining -= len(texts[place])
             kind, _, name = ids[place].partition(":fact-")
             contained.update(conversation.facts[int(name)].turns if kind == "memory" else [places[texts[place]]])
     return contained
@@ -149,7 +150,7 @@ def _contained(reading: Reading, beside: Sequence[Candidates], conversation: Con
 async def of_documents(
     gatherer: Gatherer, questions: Sequence[DocumentQuestion], beside: Sequence[Conversation]
 ) -> list[Sample]:
-    """Return the samples of the corpora's questions, each with a conversation beside it that has nothing to do with it."""
+    """Return the samples of the corpora's questions, each asked in one of the unrelated conversations `beside`."""
     samples: list[Sample] = []
     for place, question in enumerate(questions):
         conversation = beside[place % len(beside)]

@@ -1,6 +1,6 @@
-"""Talks written for this bench: the next message leans on the talk, and a memory of the person answers it, or nothing does.
+"""Our own talks, whose next message leans on the talk; a memory of the person answers it, or nothing that is stored does.
 
-`leaning_talks.json` holds people with 50 or 60 memories and 14 talks each; half of the people are fitted on, half held back.
+`leaning_talks.json` holds people with 50 or 60 memories and 14 talks each; half of the people are fitted on, half are held back.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ MEMORY = "memory"
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A talk so far, as roles and texts, the message that comes next, and what answers it.
+    """A talk so far, as roles and texts, and the next message with its answers.
 
-    `answers` are the places of memories; `answered_in` is "memory", "thread" or "nowhere".
+    `answers` are positions in the person's memories; `answered_in` is "memory", "thread" or "nowhere".
     """
 
     thread: tuple[tuple[str, str], ...]
@@ -32,7 +32,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """An owner with memories and talks. The memory at a place has the id `memory_id` of it, a talk's thread the id `talk-N`."""
+    """An owner with memories and talks. The thread of the talk at position N has the id `talk-N`."""
 
     name: str
     language: str
@@ -40,7 +40,7 @@ class Person:
     talks: tuple[Talk, ...]
 
     def memory_id(self, place: int) -> str:
-        """Return the id of a memory."""
+        """Return the id of the memory at a position."""
         return f"{self.name}-{place}"
 
 
@@ -52,9 +52,9 @@ def people(half: str) -> list[Person]:
     ]
 
 
-async def fill(world: World, told: Sequence[Person]) -> None:
+async def fill(world: World, everyone: Sequence[Person]) -> None:
     """Write the people's memories and talks, and wait until the worker has made the vectors."""
-    for person in told:
+    for person in everyone:
         memories = [
             memory_pb2.NewMemory(memory_id=person.memory_id(place), text=text)
             for place, text in enumerate(person.memories)
@@ -66,7 +66,7 @@ async def fill(world: World, told: Sequence[Person]) -> None:
                 for place, (role, text) in enumerate(talk.thread)
             ]
             await world.put_turns(person.name, f"talk-{number}", turns)
-    await world.until_made([person.name for person in told])
+    await world.until_made([person.name for person in everyone])
 
 
 def _talk(read: dict) -> Talk:  # type: ignore[type-arg]  # plain JSON

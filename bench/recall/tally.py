@@ -1,4 +1,4 @@
-"""The results of a run so far, and the journal from which an interrupted run continues."""
+"""The results of a run, and the journal from which an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CODE = {".py", ".sql"}
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How much was found, and how much was there to find, in one column at one budget."""
+    """The evidence found and the evidence wanted, in one column at one budget."""
 
     name: str
     column: str
@@ -28,8 +28,8 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One question in one scenario: what was found at each budget, how many of its contexts were over their budget, and what
-    was missed.
+    """The outcome of one question in one scenario: the evidence found at each budget, the number of contexts and of those over
+    their budget, and the evidence missed.
     """
 
     found: tuple[Found, ...]
@@ -40,7 +40,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Tally:
-    """The sums of a run: found and wanted by name, column and budget; turns without a source; milliseconds of single turns."""
+    """The sums of a run: evidence found and wanted by name, column and budget; turns without a source; milliseconds of turns."""
 
     found: dict[tuple[str, str, int], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     contexts: int = 0
@@ -68,7 +68,7 @@ class Tally:
 class Journal:
     """Outcomes by key, in a folder that outlives the run; without a folder nothing is kept.
 
-    It belongs to one state of the code and one plan: any other starts a new journal.
+    A journal belongs to one plan and one state of the code: another plan or state starts a new one.
     """
 
     def __init__(self, folder: Path | None, *, plan: str) -> None:
@@ -77,23 +77,23 @@ class Journal:
         if folder is None or self._file is None:
             return
         folder.mkdir(parents=True, exist_ok=True)
-        mark, state = folder / "state", _state(plan)
-        if not mark.exists() or mark.read_text() != state:
+        state_file, state = folder / "state", _state(plan)
+        if not state_file.exists() or state_file.read_text() != state:
             self._file.unlink(missing_ok=True)
             samples_file(folder).unlink(missing_ok=True)
-            mark.write_text(state)
+            state_file.write_text(state)
         if self._file.exists():
             self._outcomes = dict(_read(self._file.read_text(encoding="utf-8").splitlines()))
 
     def get(self, *key: object) -> Outcome | None:
-        """Return the outcome of an earlier run."""
-        return self._outcomes.get(_written(key))
+        """Return the outcome kept under a key, or None."""
+        return self._outcomes.get(_joined(key))
 
     def put(self, outcome: Outcome, *key: object) -> None:
-        """Keep an outcome."""
+        """Keep an outcome under a key."""
         if self._file is not None:
             with self._file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"key": _written(key)} | asdict(outcome), ensure_ascii=False) + "\n")
+                file.write(json.dumps({"key": _joined(key)} | asdict(outcome), ensure_ascii=False) + "\n")
 
 
 def samples_file(folder: Path) -> Path:
@@ -106,12 +106,12 @@ def _read(lines: Iterable[str]) -> Iterable[tuple[str, Outcome]]:
         try:
             entry: dict[str, Any] = json.loads(line)
         except ValueError:
-            continue  # the run ended in the middle of it
+            continue  # an interrupted run wrote half a line
         found = tuple(Found(**one) for one in entry["found"])
         yield entry["key"], Outcome(found, entry["contexts"], entry["over_budget"], tuple(entry["misses"]))
 
 
-def _written(key: tuple[object, ...]) -> str:
+def _joined(key: tuple[object, ...]) -> str:
     return " | ".join(map(str, key))
 
 

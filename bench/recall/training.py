@@ -31,7 +31,7 @@ _MOST_SHIFT = 10.0
 class Sample:
     """One question with one pool of candidates: a row of features for each candidate, and labels of which hold evidence.
 
-    `folds` are the conversations and corpora it draws on; training leaves it out if one of them is held back.
+    `folds` are the conversations and corpora that it draws on; training leaves it out if one of them is quarantined.
     """
 
     features: _Matrix
@@ -65,8 +65,8 @@ def train(
 def with_pages(
     weights: RankerWeights, pages: Sequence[Sample], *, quarantined: frozenset[str] = frozenset()
 ) -> RankerWeights:
-    """Return the weights with one for pages: that of passages, shifted so that over these samples the mean relevance equals
-    the share of pages with evidence.
+    """Return the weights with one for pages: that of passages, shifted so that the mean relevance over these samples equals the
+    share of pages with evidence.
 
     Every row of these samples is a page; its label says whether the page adds evidence to the rest of the context. Without
     samples, the weight keeps the distance that it has from that of passages in the shipped weights.
@@ -83,7 +83,7 @@ def with_pages(
 
 
 def _shift(logits: _Matrix, wanted: float) -> float:
-    """Return the shift of the log odds with which their probabilities sum up to `wanted`, found by bisection."""
+    """Return the shift of the log odds at which their probabilities sum to `wanted`, by bisection."""
     low, high = -_MOST_SHIFT, _MOST_SHIFT
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -125,7 +125,7 @@ def fit_weighted(
 
 
 def put_weights(path: Path, named: Mapping[str, RankerWeights], *, provenance: str) -> None:
-    """Write these weights into the module of weights, and their provenance into the docstring below the first of them."""
+    """Replace these weights in the module of weights, and the provenance in the docstring below the first of them."""
     text = path.read_text()
     for name, weights in named.items():
         start = text.index(f"{name}: Final = ")
@@ -139,7 +139,7 @@ def put_weights(path: Path, named: Mapping[str, RankerWeights], *, provenance: s
 
 
 def _fit(table: _Matrix, labels: _Matrix) -> _Matrix:
-    """Return the coefficients by Newton's method, with each step halved until it helps. The last, the bias, is unpenalised."""
+    """Return the coefficients, the unpenalised bias last, by Newton's method; a step is halved until the loss falls."""
     share = labels.mean()
     fitted = np.zeros(table.shape[1])
     fitted[-1] = np.log(share / (1 - share))

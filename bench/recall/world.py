@@ -1,6 +1,6 @@
-"""The data inside a sidecar, written through its API, and the calls that ask about them.
+"""A sidecar with the data, written through its API, and the calls that ask questions.
 
-Every conversation is an owner's one thread, its observations are that owner's memories; the corpora are one knowledge base.
+Each conversation is the only thread of an owner, its observations are that owner's memories; the corpora are one knowledge base.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from store.wiki import candidates
 TENANT, AGENT, THREAD, BASE, MODEL = "bench", "assistant", "conversation", "corpora", "gpt-4o"
 _TOKEN_S = 600
 _AT_ONCE = 500
-_SUFFIXES = {"wikitexts": ".txt"}  # as plain text: one paragraph of a hundred thousand characters is no markdown
+_SUFFIXES = {"wikitexts": ".txt"}  # plain text: it has paragraphs of a hundred thousand characters
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionToAsk:
     """A turn to request: its owner, message, sources, token budget (None for the default), allocation and thread.
 
-    `system_tokens` are those of the caller's system prompt and tools, `spend` is the knob (empty for the default).
+    `system_tokens` is the size of the caller's system prompt and tools; `spend` is the knob, empty for the default.
     """
 
     owner: str
@@ -77,18 +77,18 @@ class World:
         self._proofs: dict[str, tuple[float, tuple[tuple[str, str], ...]]] = {}
 
     async def fill(self, conversations: Sequence[Conversation], data: Path) -> None:
-        """Write everything, and wait until the worker has made the vectors and the threads' summaries."""
+        """Write the conversations and the corpora, and wait for the vectors and the threads' summaries."""
         await self.put_base({f"{name}{_SUFFIXES.get(name, '.md')}": _corpus(data, name) for name in CORPORA})
         await self.fill_conversations(conversations)
 
     async def fill_conversations(self, conversations: Sequence[Conversation]) -> None:
-        """Write the conversations alone, and wait until the worker has made the vectors and the threads' summaries."""
+        """Write the conversations, and wait for the vectors and the threads' summaries."""
         for conversation in conversations:
             await self.put_conversation(conversation)
         await self.until_made([conversation.name for conversation in conversations])
 
     async def compile(self, conversations: Sequence[Conversation]) -> int:
-        """Have each owner's memories compiled, without a model, and return how many pages there are."""
+        """Compile each owner's memories without a model, and return the number of active pages."""
         count = 0
         async with compile_engine.engine(self._settings, self.app.pools.background) as engine:
             worker = Worker(self.app.pools.background, engine, worker_settings(self._settings))
@@ -101,7 +101,7 @@ class World:
         return count
 
     async def until_made(self, owners: Sequence[str]) -> None:
-        """Wait until every text has its vector and every thread of these owners its summary."""
+        """Wait until every text has its vector, and no job of these owners is due."""
         for owner in owners:
             scope = Scope(tenant_uuid(TENANT), owner_uuid(owner))
             while await self._has_jobs(scope):  # noqa: ASYNC110
@@ -114,62 +114,64 @@ class World:
             due = await background.next_due(connection, scope)
         return due is not None and due <= datetime.now(UTC)
 
-    async def ask(self, asked: QuestionToAsk) -> context_pb2.Assembly:
+    async def ask(self, question: QuestionToAsk) -> context_pb2.Assembly:
         """Return the assembly of one turn."""
         request = context_pb2.AssembleContextRequest(
-            thread_id=asked.thread,
-            message=asked.message,
+            thread_id=question.thread,
+            message=question.message,
             model_id=MODEL,
-            overrides=_overrides(asked),
-            system=context_pb2.Spent(tokens=asked.system_tokens),
+            overrides=_overrides(question),
+            system=context_pb2.Spent(tokens=question.system_tokens),
         )
         call = self._call["AssembleContext"]
-        answer: context_pb2.AssembleContextResponse = await call(request, metadata=self._proof(asked.owner), timeout=30)
+        answer: context_pb2.AssembleContextResponse = await call(
+            request, metadata=self._proof(question.owner), timeout=30
+        )
         self.degraded += answer.assembly.degraded
         return answer.assembly
 
-    async def fitted_again(self, asked: QuestionToAsk, receipt_id: str) -> context_pb2.Assembly:
-        """Return the turn of a receipt, replayed with these sources and this budget as soon as the receipt is written."""
-        request = context_pb2.ReplayAssemblyRequest(receipt_id=receipt_id, overrides=_overrides(asked))
+    async def replay(self, question: QuestionToAsk, receipt_id: str) -> context_pb2.Assembly:
+        """Wait until the receipt is written, and return its turn replayed with this question's sources and budget."""
+        request = context_pb2.ReplayAssemblyRequest(receipt_id=receipt_id, overrides=_overrides(question))
         while True:
             try:
                 answer: context_pb2.ReplayAssemblyResponse = await self._call["ReplayAssembly"](
-                    request, metadata=self._proof(asked.owner), timeout=30
+                    request, metadata=self._proof(question.owner), timeout=30
                 )
             except grpc.aio.AioRpcError as error:
                 if error.code() is not grpc.StatusCode.NOT_FOUND:
                     raise
-                await asyncio.sleep(0.05)  # receipts are written behind the answer
+                await asyncio.sleep(0.05)  # receipts are written after the answer
             else:
                 return answer.assembly
 
-    async def put_turns(self, owner: str, thread: str, said: Sequence[context_pb2.NewTurn]) -> list[str]:
+    async def put_turns(self, owner: str, thread: str, turns: Sequence[context_pb2.NewTurn]) -> list[str]:
         """Append the turns to a thread and return their ids."""
         ids: list[str] = []
-        for start in range(0, len(said), _AT_ONCE):
-            request = context_pb2.AppendTurnsRequest(thread_id=thread, turns=said[start : start + _AT_ONCE])
+        for start in range(0, len(turns), _AT_ONCE):
+            request = context_pb2.AppendTurnsRequest(thread_id=thread, turns=turns[start : start + _AT_ONCE])
             answer = await self._call["AppendTurns"](request, metadata=self._proof(owner), timeout=60)
             ids += answer.turn_ids
         return ids
 
     async def put_conversation(self, conversation: Conversation) -> None:
         """Write a conversation as its owner's thread, and its observations as memories."""
-        said = [
+        turns = [
             context_pb2.NewTurn(
                 client_turn_id=turn.id,
                 role=_role(conversation, turn.speaker),
                 text=turn.text,
                 speaker=turn.speaker,
-                said_time=_moment(turn.at),
+                said_time=_timestamp(turn.at),
             )
             for turn in conversation.turns
         ]
-        ids = await self.put_turns(conversation.name, THREAD, said)
+        ids = await self.put_turns(conversation.name, THREAD, turns)
         facts = [
             memory_pb2.NewMemory(
                 memory_id=f"fact-{place}",
                 text=fact.text,
-                occurred_time=_moment(fact.at),
+                occurred_time=_timestamp(fact.at),
                 turn_ids=[ids[turn] for turn in fact.turns],
             )
             for place, fact in enumerate(conversation.facts)
@@ -194,7 +196,7 @@ class World:
             request.page_token = answer.next_page_token
 
     async def decay(self, owner: str) -> list[decay_pb2.DecayGroup]:
-        """Compress the groups that the shipped policy finds, wait until they are compressed, and return them."""
+        """Run the shipped policy of decay, wait until it is done, and return the groups that it compresses."""
         proof = self._proof(owner)
         explained = await self._call["ExplainDecay"](decay_pb2.ExplainDecayRequest(), metadata=proof, timeout=60)
         await self._call["ScheduleDecay"](decay_pb2.ScheduleDecayRequest(), metadata=proof, timeout=60)
@@ -229,18 +231,20 @@ def _role(conversation: Conversation, speaker: str) -> str:
     return "user" if speaker == conversation.turns[0].speaker else "assistant"
 
 
-def _moment(at: datetime) -> Timestamp:
-    written = Timestamp()
-    written.FromDatetime(at)
-    return written
+def _timestamp(at: datetime) -> Timestamp:
+    timestamp = Timestamp()
+    timestamp.FromDatetime(at)
+    return timestamp
 
 
-def _overrides(asked: QuestionToAsk) -> profile_pb2.Profile:
-    named = {"thread", "knowledge", "memory", "wiki"}
+def _overrides(question: QuestionToAsk) -> profile_pb2.Profile:
+    names = {"thread", "knowledge", "memory", "wiki"}
     knobs: list[Any] = [
-        profile_pb2.SourceKnobs(source=items_pb2.Source.Value(f"SOURCE_{name.upper()}"), enabled=name in asked.sources)
-        for name in sorted(named)
+        profile_pb2.SourceKnobs(
+            source=items_pb2.Source.Value(f"SOURCE_{name.upper()}"), enabled=name in question.sources
+        )
+        for name in sorted(names)
     ]
-    allocation = profile_pb2.Allocation.Value(f"ALLOCATION_{asked.allocation.upper()}")
-    spend = profile_pb2.Spend.Value(f"SPEND_{asked.spend.upper() or 'UNSPECIFIED'}")
-    return profile_pb2.Profile(sources=knobs, allocation=allocation, budget_tokens=asked.budget_tokens, spend=spend)
+    allocation = profile_pb2.Allocation.Value(f"ALLOCATION_{question.allocation.upper()}")
+    spend = profile_pb2.Spend.Value(f"SPEND_{question.spend.upper() or 'UNSPECIFIED'}")
+    return profile_pb2.Profile(sources=knobs, allocation=allocation, budget_tokens=question.budget_tokens, spend=spend)
