@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bench.answers import RankedQuestion, RankedConversation, fit, low_rank
+from bench.answers import RankedConversation, RankedQuestion, fit, low_rank
 from bench.recall.cases import Conversation
 from models.embedding.answers import shortened, towards_answers
 from models.embedding.minilm import MiniLM

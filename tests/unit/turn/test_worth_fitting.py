@@ -39,7 +39,9 @@ def a_row(kind: str, odds: NDArray[np.float64], gold: NDArray[np.bool_], *, grou
     match = KindMatch(odds, odds / 10, odds / 20)
     by_kind = {kind: holding_features(match, match, has_unknown_name=False, leaning=0.0)}
     sizes = np.full(len(odds), 30.0)
-    return Row(group, "one", "Where?", np.zeros(4), [kind] * len(odds), odds, gold, sizes, by_kind, by_kind_of_words=by_kind)
+    return Row(
+        group, "one", "Where?", np.zeros(4), [kind] * len(odds), odds, gold, sizes, by_kind, by_kind_of_words=by_kind
+    )
 
 
 def test_calibrated_relevances_sum_up_to_what_was_observed_in_every_bin_of_rows_not_fitted_on() -> None:
