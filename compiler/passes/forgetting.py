@@ -24,7 +24,7 @@ from compiler.state.substrates import OpenTransactionSubstrate
 from store.accounting import receipts
 from store.compile import answers, batches, ledger, scopes
 from store.compile.batches import Batch, BatchKind
-from store.content import feed, standing
+from store.content import feed, memories, standing
 from store.db.queries import Connection
 from store.ontology import versions
 from store.scope import Scope
@@ -110,15 +110,19 @@ async def withdraw(connection: Connection, scope: Scope, memory_ids: Sequence[st
 async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str], items: Iterable[Item]) -> Notes:
     """Delete traces of the memories stored since they were forgotten, and traces of the pages that the items delete.
 
-    Call it in the transaction that applies the items, before they are applied. The caller passes the returned notes to
-    `forgotten.date` after the commit.
+    Of a memory that stays but is no longer accepted, only quotes are deleted: receipts keep its words. Call it in the transaction
+    that applies the items, before they are applied. The caller passes the returned notes to `forgotten.date` after the commit.
     """
     deleted = [item.page for item in items if isinstance(item, DeletePage)]
     if deleted:
         await batches.forget_names(connection, scope, [(key.slug, key.path) for key in deleted])
     if deleted and memory_ids:
         await kept_edges.drop_on_pages(connection, scope, [(key.type.value, key.slug) for key in deleted])
-    return await _delete_traces(connection, scope, memory_ids) if memory_ids else ()
+    stays = {one.memory_id for one in await memories.by_ids(connection, scope, memory_ids)} if memory_ids else set()
+    if stays:
+        await _drop_quotes(connection, scope, sorted(stays))
+    lost = [one for one in memory_ids if one not in stays]
+    return await _delete_traces(connection, scope, lost) if lost else ()
 
 
 async def forget_settled_quotes(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:

@@ -24,6 +24,8 @@ from store.accounting import receipts
 from store.accounting.receipts import NewReceipt
 from store.content import memories
 from store.content.memories import NewMemory
+from store.content.standing import StatusDecision
+from store.content.tiers import MemoryStatus
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from store.tenancy import forgotten, owners, tenants
@@ -320,6 +322,27 @@ async def test_every_caller_of_forget_gives_its_time(pools: Pools, database: str
     by_sweep = await dated()
     await AdminService(Tenants(pools, now=clock)).forget_owner(admin_pb2.ForgetOwnerRequest(owner_id="ann"), an_admin())
     assert 0 < by_hand < by_sweep < await dated()
+
+
+async def test_receipts_keep_the_words_of_a_memory_that_is_rejected_until_it_is_forgotten(
+    pools: Pools, recorder: ReceiptWriter, database: str
+) -> None:
+    clock = Clock()
+    service, engine = Memories(pools, now=clock), engine_on(pools, clock=clock)
+    await write(pools, journal(12))
+    await wish(pools)
+    await compiled(pools, engine)
+    sources = await fetch(database, "SELECT page_id FROM wiki_section_sources WHERE source_ref = 'm00001' LIMIT 1")
+    of_memory = take(recorder, a_receipt(("memory", "m00001")))
+    of_page = take(recorder, a_receipt(("page", str(sources[0]["page_id"]))))
+    await recorder.wait_written()
+    await service.set_status(MARA, "m00001", StatusDecision(MemoryStatus.REJECTED, "admin", "wrong"))
+    clock.move(minutes=6)
+    await compiled(pools, engine)
+    assert not await fetch(database, "SELECT 1 FROM wiki_section_sources WHERE source_ref = 'm00001'")
+    assert [await is_kept(pools, one) for one in (of_memory, of_page)] == [True, True]
+    await service.forget(MARA, "m00001")
+    assert not await is_kept(pools, of_memory)
 
 
 async def test_forget_notes_hold_no_id_and_expire(pools: Pools, recorder: ReceiptWriter, database: str) -> None:
