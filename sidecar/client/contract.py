@@ -54,12 +54,16 @@ METHODS: Mapping[str, MethodDescriptor] = {
     for method in service.methods
 }
 _TOKEN = re.compile(r"[!-~]+")
+_LONGEST_CALL_S = 86_400
 _CHECK_HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].methods_by_name["Check"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stance:
-    """The tenant and owner of a client's calls (empty: the token's own), and the deadline of a call (None: its default)."""
+    """The tenant and owner of a client's calls (empty: the token's own), and the deadline of a call (None: its default).
+
+    The deadline is at most a day.
+    """
 
     tenant_id: str = ""
     owner_id: str = ""
@@ -79,10 +83,20 @@ def exchange(channel: Any, request: Request[Any], *, stance: Stance, token: str)
     """Return the call of a request on that channel. Raises RequestUnusable, and CallRefused for a malformed token."""
     method = METHODS[type(request).__name__]
     options = {
-        "timeout": request.deadline_s if stance.deadline_s is None else stance.deadline_s,
+        "timeout": request.deadline_s if stance.deadline_s is None else _checked_deadline(stance.deadline_s),
         "metadata": (("authorization", f"Bearer {_checked(token)}"),) if token else (),
     }
     return Exchange(_call(channel, method), message_of(request, stance), options)
+
+
+def _checked_deadline(deadline_s: float) -> float:
+    """Return the deadline. Raises RequestUnusable for one that gRPC cannot represent: such a call would end at once."""
+    if not deadline_s <= _LONGEST_CALL_S:
+        message = (
+            f"deadline_s: is {deadline_s}; give at most {_LONGEST_CALL_S} seconds, or None for the call's default."
+        )
+        raise RequestUnusable(message, code="INVALID_ARGUMENT", field="deadline_s")
+    return deadline_s
 
 
 def _checked(token: str) -> str:

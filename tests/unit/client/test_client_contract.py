@@ -213,6 +213,14 @@ class TestWriting:
         assert field in str(refused.value)
 
 
+@each("deadline_s", [float("inf"), float("nan"), 1e12])
+def test_deadline_that_grpc_cannot_represent_is_refused_by_name(deadline_s: float) -> None:
+    stance = Stance(deadline_s=deadline_s)
+    with Sidecar("127.0.0.1:1", "t", stance=stance) as sidecar, pytest.raises(RequestUnusable) as refused:
+        sidecar.list_threads()
+    assert refused.value.field == "deadline_s"
+
+
 class _RpcError(grpc.RpcError):  # type: ignore[misc]  # grpcio ships no types
     def __init__(self, code: grpc.StatusCode, details: str, trailers: tuple[tuple[str, Any], ...] = ()) -> None:
         self._code, self._details, self._trailers = code, details, trailers
