@@ -239,7 +239,7 @@ async def test_question_is_tried_on_the_chosen_sources(desk: Site) -> None:
         }
         asked_of = {"memory": "1", "wiki": "1", "in_thread": THREAD}
         answer = await client.post("/sources/try", data=form | asked_of, follow_redirects=True)
-        found = re.search(r'href="(/turns/[^"]+)"', answer.text.partition("The turn they made")[0][-200:])
+        found = re.search(r'href="(/turns/[^"]+)"', answer.text.partition("The whole turn")[0][-200:])
         assert found is not None
         turn = (await client.get(found[1])).text
     assert BOAT in answer.text
