@@ -54,13 +54,13 @@ class Voice:
     is_json: bool
 
     def show(self, value: V, draw: Callable[[V], Iterable[Any]]) -> None:
-        """Write the command's result: as JSON, or drawn by `draw`, with texts as lines and everything else by rich."""
+        """Write the command's result: as JSON, or drawn by `draw`, with texts as printable lines and everything else by rich."""
         if self.is_json:
             self.document(value)
             return
         for part in draw(value):
             if isinstance(part, str):
-                sys.stdout.write(f"{part}\n")
+                sys.stdout.write(f"{printable(part)}\n")
             else:
                 _console().print(part)
         sys.stdout.flush()

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.output import counted
+from sidecar.cli.shared.output import Voice, counted
 from sidecar.client.answers import (
     Assembly,
     AssemblyDiff,
@@ -156,6 +156,12 @@ def test_stored_text_cannot_control_the_terminal() -> None:
     text += shown([drawing.rows(("text",), [[hostile]])])
     assert not [letter for letter in text if letter != "\n" and (ord(letter) < 32 or 127 <= ord(letter) < 160)]
     assert "[bold red]" in text
+
+
+def test_lines_of_any_command_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    speaker = Message("Ana\x1b]0;owned\x07\u202e", "Hello.")
+    Voice(is_json=False).show(speaker, drawing.message_parts)
+    assert capsys.readouterr().out == "Ana\ufffd]0;owned\ufffd\ufffd: Hello.\n"
 
 
 def test_ids_are_cut_to_the_width_of_the_table() -> None:
