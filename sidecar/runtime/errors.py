@@ -164,12 +164,11 @@ class FailedPrecondition(SidecarError):
 class PoolTooSmall(FailedPrecondition):
     """Too few tokens are left for context; change the term that the error names, or choose a larger window."""
 
-    def __init__(self, pool_tokens: int, largest_term: str, largest_tokens: int) -> None:
-        problem = (
-            f"is {largest_tokens} tokens, and {pool_tokens} would be left for context; make it larger"
-            if largest_term in {"budget_tokens", "window_tokens"}
-            else f"takes {largest_tokens} tokens and leaves {pool_tokens} for context; make it smaller"
-        )
+    def __init__(self, pool_tokens: int, largest_term: str, largest_tokens: int, *, least_tokens: int) -> None:
+        is_limit = largest_term in {"budget_tokens", "window_tokens"}
+        verb, fix = ("is", "larger") if is_limit else ("takes", "smaller")
+        left = f"leaves {pool_tokens} for context, which needs {least_tokens}"
+        problem = f"{verb} {largest_tokens} tokens and {left}; make it {fix}"
         super().__init__(largest_term, problem)
         self.pool_tokens = pool_tokens
         self.largest_term = largest_term

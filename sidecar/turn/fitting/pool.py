@@ -58,8 +58,9 @@ def pool_of(profile: Profile, *, window_tokens: int, spent: PromptTokens, meter:
 
 def _too_small(pool: TokenPool, terms: dict[str, int], left: int) -> PoolTooSmall:
     largest = max(terms, key=lambda name: terms[name])
+    term, tokens = largest, terms[largest]
     if pool.budget_tokens is not None and left >= LEAST_POOL_TOKENS:
-        return PoolTooSmall(pool.pool_tokens, "budget_tokens", pool.budget_tokens)
-    if not terms[largest]:
-        return PoolTooSmall(pool.pool_tokens, "window_tokens", pool.window_tokens)
-    return PoolTooSmall(pool.pool_tokens, largest, terms[largest])
+        term, tokens = "budget_tokens", pool.budget_tokens
+    elif not tokens:
+        term, tokens = "window_tokens", pool.window_tokens
+    return PoolTooSmall(pool.pool_tokens, term, tokens, least_tokens=LEAST_POOL_TOKENS)

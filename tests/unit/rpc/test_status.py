@@ -97,7 +97,7 @@ def test_reasons_are_well_formed_and_each_names_one_error() -> None:
         (errors.IdentityMissing(), "UNAUTHENTICATED", "CREDENTIALS_MISSING"),
         (errors.ScopeForbidden(), "PERMISSION_DENIED", "SCOPE_FORBIDDEN"),
         (errors.ReceiptDropped(), "NOT_FOUND", "RECEIPT_DROPPED"),
-        (errors.PoolTooSmall(12, "system", 9000), "FAILED_PRECONDITION", "POOL_TOO_SMALL"),
+        (errors.PoolTooSmall(12, "system", 9000, least_tokens=64), "FAILED_PRECONDITION", "POOL_TOO_SMALL"),
         (errors.TextsDropped(3), "FAILED_PRECONDITION", "TEXTS_DROPPED"),
         (InvalidKnob("top_k", "is -1", "send 1 to 100"), "INVALID_ARGUMENT", "INVALID_KNOB"),
         (VersionConflict(newest_version=4), "ABORTED", "VERSION_CONFLICT"),
@@ -136,7 +136,7 @@ def test_an_overload_says_when_to_come_back() -> None:
 
 
 def test_a_pool_that_is_too_small_names_the_largest_term() -> None:
-    status = status_of(errors.PoolTooSmall(12, "system", 9000), "")
+    status = status_of(errors.PoolTooSmall(12, "system", 9000, least_tokens=64), "")
     (violation,) = detail(status, details.PreconditionFailure).violations
     assert violation.subject == "system"
     assert dict(detail(status, details.ErrorInfo).metadata) == {

@@ -67,6 +67,7 @@ def test_a_pool_under_64_tokens_is_refused_naming_the_largest_term(
     assert refused.value.largest_tokens == tokens
     assert refused.value.pool_tokens == left
     assert term in str(refused.value)
+    assert f"leaves {left} for context, which needs 64" in str(refused.value)
     assert ("make it larger" in str(refused.value)) == (term in {"budget_tokens", "window_tokens"})
 
 
