@@ -13,20 +13,20 @@ _EPISODES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a06")
 
 
 def closed_sessions(
-    said: Sequence[SaidTurn], closings: Sequence[datetime], *, pause: timedelta, now: datetime
+    turns: Sequence[SaidTurn], closings: Sequence[datetime], *, pause: timedelta, now: datetime
 ) -> list[list[SaidTurn]]:
-    """Return the sessions that have ended, in order of time; `said` and `closings` are in order of time.
+    """Return the sessions that have ended, in order of time; `turns` and `closings` are in order of time.
 
     A session ends before a pause of at least `pause`, and at each instant at which a caller closed it.
     """
-    if not said:
+    if not turns:
         return []
-    found = [[said[0]]]
-    for before, turn in pairwise(said):
+    found = [[turns[0]]]
+    for before, turn in pairwise(turns):
         if _is_border(before.said_at, turn.said_at, closings, pause):
             found.append([])
         found[-1].append(turn)
-    last = said[-1].said_at
+    last = turns[-1].said_at
     is_open = now - last < pause and not any(closed >= last for closed in closings)
     return found[:-1] if is_open else found
 

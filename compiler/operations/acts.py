@@ -118,32 +118,32 @@ async def log_rulings(connection: Connection, scope: Scope, *, now: datetime) ->
 
 
 async def write_edge(
-    connection: Connection, scope: Scope, ends: tuple[PageRow, PageRow], said: TypedEdge, *, now: datetime
+    connection: Connection, scope: Scope, ends: tuple[PageRow, PageRow], stated: TypedEdge, *, now: datetime
 ) -> None:
     """State a typed edge between two pages, or update it. Raises ActRefused."""
     source, target = map(_key, ends)
     known = await in_force(connection, scope)
     types = known.edge_types() if known else EDGE_TYPES
-    items = upkeep.edge(source, target, replace(said, said_at=now), types)
+    items = upkeep.edge(source, target, replace(stated, said_at=now), types)
     await enact(connection, scope, items, now=now)
     await keeping.release(connection, scope, items)
 
 
 async def drop_edge(
-    connection: Connection, scope: Scope, ends: tuple[PageRow, PageRow], said: TypedEdge, *, now: datetime
+    connection: Connection, scope: Scope, ends: tuple[PageRow, PageRow], stated: TypedEdge, *, now: datetime
 ) -> bool:
     """Remove a typed edge that was stated by hand, and return whether it existed. Raises ActRefused."""
     source, target = map(_key, ends)
     known = await in_force(connection, scope)
-    types = (*known.edge_types(), said.type) if known and is_edge_type(said.type) else EDGE_TYPES
-    items = upkeep.drop_edge(source, target, said, types)
+    types = (*known.edge_types(), stated.type) if known and is_edge_type(stated.type) else EDGE_TYPES
+    items = upkeep.drop_edge(source, target, stated, types)
     counters = await enact(connection, scope, items, now=now)
     kept = await keeping.release(connection, scope, [item.link for item in items])
     return bool(kept) or any(counters.values())
 
 
 async def drop_waiting_edge(
-    connection: Connection, scope: Scope, named: tuple[str, str], said: TypedEdge, *, now: datetime
+    connection: Connection, scope: Scope, named: tuple[str, str], stated: TypedEdge, *, now: datetime
 ) -> bool:
     """Remove a kept typed edge that waits for a page, and return whether there was one.
 
@@ -151,7 +151,7 @@ async def drop_waiting_edge(
     """
     await scopes.lock(connection, scope, now=now)
     waiting = await keeping.waiting(connection, scope)
-    return bool(await keeping.release(connection, scope, [one.link for one in waiting if one.is_meant(named, said)]))
+    return bool(await keeping.release(connection, scope, [one.link for one in waiting if one.is_meant(named, stated)]))
 
 
 async def archive_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:

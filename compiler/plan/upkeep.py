@@ -75,32 +75,32 @@ def is_name(display: str) -> bool:
 
 
 def edge(
-    source: PageKey, target: PageKey, said: TypedEdge, types: Collection[str] = EDGE_TYPES
+    source: PageKey, target: PageKey, stated: TypedEdge, types: Collection[str] = EDGE_TYPES
 ) -> tuple[WriteLink, ...]:
     """Return the items that state a typed edge by hand; its type must be one of `types`. Raises ActRefused."""
-    _check_edge(source, target, said, types)
-    return (_by_hand(source, target, said),)
+    _check_edge(source, target, stated, types)
+    return (_by_hand(source, target, stated),)
 
 
 def drop_edge(
-    source: PageKey, target: PageKey, said: TypedEdge, types: Collection[str] = EDGE_TYPES
+    source: PageKey, target: PageKey, stated: TypedEdge, types: Collection[str] = EDGE_TYPES
 ) -> tuple[DropLink, ...]:
     """Return the items that remove a typed edge stated by hand; one that the compiler found stays. Raises ActRefused."""
-    _check_edge(source, target, said, types)
-    return (DropLink(_by_hand(source, target, said)),)
+    _check_edge(source, target, stated, types)
+    return (DropLink(_by_hand(source, target, stated)),)
 
 
-def _check_edge(source: PageKey, target: PageKey, said: TypedEdge, types: Collection[str]) -> None:
-    if said.type not in types:
+def _check_edge(source: PageKey, target: PageKey, stated: TypedEdge, types: Collection[str]) -> None:
+    if stated.type not in types:
         raise ActRefused("edge_type", f"is not a known type; send one of {', '.join(types)}")
     if source == target:
         raise ActRefused("target", "is the page itself; name another page")
-    if said.valid_from and said.valid_until and said.valid_until <= said.valid_from:
+    if stated.valid_from and stated.valid_until and stated.valid_until <= stated.valid_from:
         raise ActRefused("valid_until_time", "is not after valid_from_time; send a later time, or none")
 
 
-def _by_hand(source: PageKey, target: PageKey, said: TypedEdge) -> WriteLink:
-    return WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.MANUAL, f"edge:{said.type}", edge=said)
+def _by_hand(source: PageKey, target: PageKey, stated: TypedEdge) -> WriteLink:
+    return WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.MANUAL, f"edge:{stated.type}", edge=stated)
 
 
 def archive(gone: Page, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:

@@ -98,8 +98,8 @@ def write_section(draft: Draft) -> str:
     keys = {plain_key(name) for name in draft.names or (draft.title,)} - {""}
     found = [(memory, excerpt(memory, keys)) for memory in draft.memories]
     if draft.section.slug == SUMMARY:
-        return escape(opening_line(found, keys)[0]) if any(said for _, said in found) else ""
-    return "\n".join(without((line(one, memory) for memory, said in found for one in said), draft.elsewhere))
+        return escape(opening_line(found, keys)[0]) if any(quoted for _, quoted in found) else ""
+    return "\n".join(without((line(one, memory) for memory, quoted in found for one in quoted), draft.elsewhere))
 
 
 def quote(draft: Draft) -> str:
@@ -122,20 +122,22 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     is_letters = subject.kind is NameKind.THING and _is_letters(subject.title)
     is_theme = subject.kind is NameKind.THEME
     least = MIN_THEME_MEMORIES if is_theme or is_letters else MIN_MEMORIES
-    found = [(memory, tuple(naming(one, subject.keys) for one in said)) for memory, said in found]
-    saying = [[one for one in said if founds(one, subject.keys)] for _, said in found]
-    if sum(map(bool, saying)) < least or all(is_loose(one) for said in saying for one in said):
+    found = [(memory, tuple(naming(one, subject.keys) for one in quoted)) for memory, quoted in found]
+    saying = [[one for one in quoted if founds(one, subject.keys)] for _, quoted in found]
+    if sum(map(bool, saying)) < least or all(is_loose(one) for quoted in saying for one in quoted):
         return False
     weights = [
-        max((weight(one, subject.keys, is_talk=bool(speaker_of(memory.text))) for one in said), default=0)
-        for (memory, _), said in zip(found, saying, strict=True)
+        max((weight(one, subject.keys, is_talk=bool(speaker_of(memory.text))) for one in quoted), default=0)
+        for (memory, _), quoted in zip(found, saying, strict=True)
     ]
     if not is_theme:
         is_plain = subject.kind is NameKind.THING
         is_few = is_plain and not subject.is_told and sum(map(bool, saying)) < MIN_TOLD_IN_PASSING
-        if is_few and not any(_is_about(one, subject.keys) for said in saying for one in said):
+        if is_few and not any(_is_about(one, subject.keys) for quoted in saying for one in quoted):
             return False
-        return any(weights) and not (is_plain and is_fragment((one for _, said in found for one in said), subject.keys))
+        return any(weights) and not (
+            is_plain and is_fragment((one for _, quoted in found for one in quoted), subject.keys)
+        )
     if not is_everyday(subject.title):
         return sum(weights) >= MIN_THEME_MEMORIES
     return sum(weights) >= (MIN_EVERYDAY_WEIGHT if max(weights) > 1 else MIN_PASSING_WEIGHT)
@@ -158,7 +160,7 @@ def _is_letters(title: str) -> bool:
 def _excerpts(subject: Subject) -> list[tuple[BatchMemory, tuple[str, ...]]]:
     every = sorted(subject.memories.values(), key=lambda memory: (memory.occurred_at, memory.memory_id))
     found = ((memory, excerpt(memory, subject.keys)) for memory in every)
-    return [(memory, said) for memory, said in found if said]
+    return [(memory, quoted) for memory, quoted in found if quoted]
 
 
 def _updates(

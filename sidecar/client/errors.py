@@ -101,10 +101,10 @@ def _delay(retry: Any) -> dict[str, Any]:
     return {"retry_after_s": retry.retry_delay.ToNanoseconds() / 1e9}
 
 
-def _without_details(code: str, said: str, target: str) -> str:
+def _without_details(code: str, message: str, target: str) -> str:
     """Return the text for a failure reported by gRPC itself, whose own message names sockets instead of the fix."""
     if code == "UNAVAILABLE":
         return f"No sidecar answers at {target}; start one with `sidecar serve`, or name its address."
     if code == "DEADLINE_EXCEEDED":
         return f"The sidecar at {target} did not answer in time; try again, or give the call a longer deadline."
-    return said or f"The call failed with {code}."
+    return message or f"The call failed with {code}."

@@ -172,9 +172,9 @@ def to_openai(conversation: Conversation) -> dict[str, Any]:
         ]
         messages += [{"role": stretch.role, "content": text} for text in stretch.texts]
         if stretch.calls:
-            said = messages.pop()["content"] if stretch.texts else None
+            content = messages.pop()["content"] if stretch.texts else None
             calls = [_openai_call(call) for call in stretch.calls]
-            messages.append({"role": "assistant", "content": said, "tool_calls": calls})
+            messages.append({"role": "assistant", "content": content, "tool_calls": calls})
     return {"messages": messages}
 
 

@@ -82,11 +82,11 @@ async def writer(settings: Settings, pool: Pool, *, now: Callable[[], datetime])
 
 
 def _request(model_id: str, before: str, turns: Sequence[OlderTurn], most_chars: int) -> ConverseRequest:
-    said = [{"who": turn.speaker or turn.role, "said": turn.text[:_TURN_CHARS]} for turn in turns]
+    lines = [{"who": turn.speaker or turn.role, "said": turn.text[:_TURN_CHARS]} for turn in turns]
     return ConverseRequest(
         model_id=model_id,
         system=_SYSTEM.format(most_chars=most_chars),
-        user=json.dumps({"summary": before, "turns": said}, ensure_ascii=False),
+        user=json.dumps({"summary": before, "turns": lines}, ensure_ascii=False),
         max_output_tokens=_MAX_OUTPUT_TOKENS,
         deadline_s=_DEADLINE_S,
         schema=AnswerSchema("thread_summary", _SHAPE),

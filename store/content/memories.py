@@ -308,8 +308,10 @@ async def _drawn_from_tools(connection: Connection, scope: Scope, prepared: Prep
         return set()
     rows = await _sql.roles_of_turns(connection, **scope.key, turn_ids=sorted(uuids))
     roles = {row["turn_id"]: row["role"] for row in rows}
-    said = {memory_id: {roles.get(one.lower()) for one in turn_ids} for memory_id, turn_ids in wanted.items()}
-    return {memory_id for memory_id, by in said.items() if "tool" in by and "user" not in by}
+    roles_by_memory = {
+        memory_id: {roles.get(one.lower()) for one in turn_ids} for memory_id, turn_ids in wanted.items()
+    }
+    return {memory_id for memory_id, those in roles_by_memory.items() if "tool" in those and "user" not in those}
 
 
 def _with_origin(row: tuple[str, NewMemory, Derived]) -> tuple[str, NewMemory, Derived]:

@@ -28,7 +28,7 @@ _sql = queries.load(__file__)
 _TURNS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a03")
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _LAST_TEXT = "\U0010ffff"
-_SAID = itemgetter("turn_id", "client_turn_id", "position", "role", "speaker", "text", "said_at")
+_TURN_FIELDS = itemgetter("turn_id", "client_turn_id", "position", "role", "speaker", "text", "said_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,14 +347,14 @@ def _key(scope: Scope, thread_id: str) -> dict[str, object]:
 
 def _turn(row: Any) -> StoredTurn:
     counts = (row["o200k_tokens"], row.get("cl100k_tokens", 0))
-    return StoredTurn(*_said(row), tuple(row["parts"]), *counts, row["is_imported"], row.get("tokens_before", 0))
+    return StoredTurn(*_turn_fields(row), tuple(row["parts"]), *counts, row["is_imported"], row.get("tokens_before", 0))
 
 
 def _found(*columns: Any) -> Iterable[RecalledTurn]:
-    *said, signatures = columns
-    return map(RecalledTurn, *said, map(Signature.unpack, signatures))
+    *fields, signatures = columns
+    return map(RecalledTurn, *fields, map(Signature.unpack, signatures))
 
 
-def _said(row: Any) -> tuple[UUID, str, int, str, str, str, datetime]:
-    said: tuple[UUID, str, int, str, str, str, datetime] = _SAID(row)
-    return said
+def _turn_fields(row: Any) -> tuple[UUID, str, int, str, str, str, datetime]:
+    fields: tuple[UUID, str, int, str, str, str, datetime] = _TURN_FIELDS(row)
+    return fields

@@ -93,7 +93,7 @@ def validity_of(row: Any) -> Validity:
 def _marked(line: str, mark: str) -> Iterator[str]:
     done = 0
     for start, end in sentence_spans(line, 0, len(line), shortest_chars=0):
-        said = line[start:end].rstrip(_CLOSING)
-        yield line[done:start] + said + (mark if said else "") + line[start + len(said) : end]
+        sentence = line[start:end].rstrip(_CLOSING)
+        yield line[done:start] + sentence + (mark if sentence else "") + line[start + len(sentence) : end]
         done = end
     yield line[done:]

@@ -175,25 +175,25 @@ async def _since_then(connection: Connection, scope: Scope, *, since: datetime) 
 def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> NewReceipt:
     """Return the receipt without the texts, headings and labels of items that cite a forgotten reference (kind, id), and without
     the texts of forgotten turns."""
-    lost, said = set[str](), set[str]()
+    lost, kept = set[str](), set[str]()
     sources = []
     for source in receipt.details.get("sources", ()):
         items = []
         for item in source["items"]:
             rests = any(is_forgotten(kind, ref) for kind, ref, _ in item.get("provenance", ()))
-            (lost if rests else said).update((item["text"], item.get("lead", "")))
+            (lost if rests else kept).update((item["text"], item.get("lead", "")))
             items.append(_blank(item) if rests else item)
         sources.append({**source, "items": items})
     history = receipt.details.get("history") or {"turns": (), "summary": None}
     for turn in history["turns"]:
         rests = is_forgotten("turn", turn["id"].removeprefix("turn:"))
-        (lost if rests else said).update((turn["text"], turn["parts"]))
+        (lost if rests else kept).update((turn["text"], turn["parts"]))
     summary = history["summary"]
     if summary and any(is_forgotten("turn", one.removeprefix("turn:")) for one in summary["turn_ids"]):
         lost.add(summary["text"])
     if not lost:
         return receipt
-    gone = {hash_named(name) for name in lost - said if name}
+    gone = {hash_named(name) for name in lost - kept if name}
     texts = {text_hash: text for text_hash, text in receipt.texts.items() if text_hash not in gone}
     return replace(receipt, details={**receipt.details, "sources": sources}, texts=texts)
 

@@ -53,7 +53,7 @@ MARKS: Final[Mapping[int | None, Marks]] = {
 def marks_of(text: str) -> int:
     """Return the marks of a text, as stored."""
     head = text[:READ_CHARS]
-    said = head.partition(" [")[0].rstrip()  # brackets hold shared attachments
+    own_words = head.partition(" [")[0].rstrip()  # brackets hold shared attachments
     times = 0 if head.isascii() else sum(1 for _ in _TIME_UNSPACED.finditer(head))
     names, before = 0, "."
     for spelt in head.split():
@@ -64,7 +64,7 @@ def marks_of(text: str) -> int:
         before = spelt
         if times >= _MOST_TIMES and names >= _MOST_NAMES:
             break
-    is_question = int(said.endswith(("?", "？")))
+    is_question = int(own_words.endswith(("?", "？")))
     return written(Marks(is_question, min(_MOST_TIMES, times), min(_MOST_NAMES, names)))
 
 

@@ -22,14 +22,14 @@ class KeptEdge:
         """Both pages, each with its title."""
         return (self.link.source, self.titles[0]), (self.link.target, self.titles[1])
 
-    def is_meant(self, named: tuple[str, str], said: TypedEdge) -> bool:
+    def is_meant(self, named: tuple[str, str], stated: TypedEdge) -> bool:
         """Return whether it is an edge of the same type and `valid_from` between pages with these paths, slugs or titles."""
         edge = self.link.edge
         are_its = (
             name in {key.path, f"{key.type}/{key.slug}", key.slug} or fold(name) == fold(title)
             for name, (key, title) in zip(named, self.ends, strict=True)
         )
-        return edge is not None and (edge.type, edge.valid_from) == (said.type, said.valid_from) and all(are_its)
+        return edge is not None and (edge.type, edge.valid_from) == (stated.type, stated.valid_from) and all(are_its)
 
 
 def place_of(

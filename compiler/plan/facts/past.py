@@ -69,14 +69,14 @@ def join(present: str, kept: Iterable[str]) -> str:
     return "\n\n".join(part for part in (present.strip("\n"), listed) if part)
 
 
-def earlier(said: str, memory: BatchMemory | None) -> str:
+def earlier(sentence: str, memory: BatchMemory | None) -> str:
     """Return the line for a replaced sentence; `memory` is its source, None if unknown."""
-    return _line("Earlier", said, memory)
+    return _line("Earlier", sentence, memory)
 
 
-def claimed(said: str, memory: BatchMemory) -> str:
+def claimed(sentence: str, memory: BatchMemory) -> str:
     """Return the line for a sentence that contradicts the user; `memory` is its source, of another origin."""
-    return _line("Claimed", said, memory)
+    return _line("Claimed", sentence, memory)
 
 
 def inert(markdown: str) -> str:
@@ -92,7 +92,7 @@ def supported_lines(markdown: str, memories: Iterable[BatchMemory]) -> tuple[str
     return tuple(
         line
         for line in split(markdown)[1]
-        if (said := read(sentence_of(line))) and all(any(holds_all(text, one) for text in texts) for one in said)
+        if (stated := read(sentence_of(line))) and all(any(holds_all(text, one) for text in texts) for one in stated)
     )
 
 
@@ -108,6 +108,6 @@ def plain(markdown: str) -> str:
     return "\n".join(unescape(_OUTSIDE.sub(r"](x) \1", line) if "](" in line else line) for line in lines)
 
 
-def _line(word: str, said: str, memory: BatchMemory | None) -> str:
+def _line(word: str, sentence: str, memory: BatchMemory | None) -> str:
     label = f"{origin(memory)}, {memory.occurred_at.date().isoformat()}" if memory else Origin.USER
-    return f"- {word} ({label}): {escape(one_line(said))}"
+    return f"- {word} ({label}): {escape(one_line(sentence))}"

@@ -206,8 +206,8 @@ class _Rewrite:
 
     def _source_of(self, one: Sentence) -> BatchMemory | None:
         """Return the most likely source of a sentence of the present text."""
-        said = facts.gist((one,), self.own)
-        return max(self.newest, key=lambda known: facts.shared(said, known[1]), default=(None, None))[0]
+        gist = facts.gist((one,), self.own)
+        return max(self.newest, key=lambda known: facts.shared(gist, known[1]), default=(None, None))[0]
 
     def _read(self, markdown: str) -> tuple[Sentence, ...]:
         return facts.read(past.plain(markdown), self.common)

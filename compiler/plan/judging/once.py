@@ -23,12 +23,12 @@ _LEAST_TELLING = (OVERVIEW, MONTHS)
 class _Words(NamedTuple):
     """The folded sentences of a line, and the day before them, empty without one."""
 
-    said: frozenset[str]
+    sentences: frozenset[str]
     day: str
 
     def covers(self, other: _Words) -> bool:
         """Return whether this line has all sentences of the other, and the same day if the other has one."""
-        return other.said <= self.said and other.day in ("", self.day)
+        return other.sentences <= self.sentences and other.day in ("", self.day)
 
 
 @dataclass(slots=True)
@@ -40,14 +40,14 @@ class Lines:
     def add(self, slug: str, line: str) -> None:
         """Add a line of the section with this slug."""
         words = _words(line)
-        for one in words.said:
+        for one in words.sentences:
             self._by_sentence[one].append((slug, line, words))
 
     def place(self, line: str) -> tuple[str, str] | None:
         """Return the section and text of the first line that covers this one; None if there is none."""
         words = _words(line)
-        rarest = min((self._by_sentence.get(one, ()) for one in words.said), key=len, default=())
-        return next(((slug, other) for slug, other, said in rarest if said.covers(words)), None)
+        rarest = min((self._by_sentence.get(one, ()) for one in words.sentences), key=len, default=())
+        return next(((slug, other) for slug, other, indexed in rarest if indexed.covers(words)), None)
 
 
 def once(page: Page, sections: Iterable[ProposedSection], citable: Citable) -> tuple[ProposedSection, ...]:
@@ -91,10 +91,10 @@ def elsewhere(page: Page, slug: str) -> tuple[str, ...]:
     return tuple(line for other, line in every if other != slug and own.place(line) is None)
 
 
-def without(lines: Iterable[str], said: Collection[str]) -> tuple[str, ...]:
-    """Return the lines, each once, that no line of `said` covers."""
+def without(lines: Iterable[str], present: Collection[str]) -> tuple[str, ...]:
+    """Return the lines, each once, that no line of `present` covers."""
     found = Lines()
-    for line in said:
+    for line in present:
         found.add("", line)
     return tuple(one for one in dict.fromkeys(lines) if found.place(one) is None)
 
@@ -115,7 +115,7 @@ class _Kept:
 def _standing(page: Page, wanted: Collection[str]) -> Lines:
     """Return the lines of the page's sections that may cover one of the wanted lines."""
     found = Lines()
-    sought = [min(said, key=len) for line in wanted if (said := _words(line).said)]
+    sought = [min(words.sentences, key=len) for line in wanted if (words := _words(line)).sentences]
     for section in page.sections:
         body = f" {plain_key(unescape(section.body_md))} " if section.aggregation is None else ""
         if any(f" {one} " in body for one in sought):
@@ -140,12 +140,12 @@ def _remaining(
 
 def _saying(line: str, section: ProposedSection, citable: Citable) -> tuple[str, ...]:
     """Return the ids of the section's memories that contain the line's sentences; all that it cites if none does."""
-    said = _words(line).said
+    stated = _words(line).sentences
     found = []
     for memory in citable.texts(section.memory_ids):
         speaker = f"{plain_key(speaker_of(memory.text))} "
         text = f" {plain_key(memory.text)} "
-        if all(f" {one} " in text or f" {one.removeprefix(speaker)} " in text for one in said):
+        if all(f" {one} " in text or f" {one.removeprefix(speaker)} " in text for one in stated):
             found.append(memory.memory_id)
     return tuple(found) or section.memory_ids
 

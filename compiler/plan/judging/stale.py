@@ -202,7 +202,7 @@ class _Stale:
         cited = {source for section in page.sections if section.aggregation is None for source in section.sources}
         memories = self._speaking(page, sorted({*cited, *page.summary_sources}))
         found = [(one, excerpts.excerpt(one, keys)) for one in sorted(memories, key=_by_time)]
-        found = [(one, said) for one, said in found if said]
+        found = [(one, lines) for one, lines in found if lines]
         return (openings.opening_line(found, keys)[1],) if found else ()
 
     def take_mention(self, mention: Mention) -> None:
@@ -255,29 +255,29 @@ class _Stale:
             return memories
         keys = frozenset(map(markdown.plain_key, page_names(page))) - {""}
         others = replace(page, sections=tuple(one for one in page.sections if one.slug != slug))
-        said = {one.memory_id: excerpts.excerpt(one, keys) for one in memories}
+        excerpt_of = {one.memory_id: excerpts.excerpt(one, keys) for one in memories}
         if slug is None:
-            return tuple(one for one in memories if one.memory_id not in self.view.changed or said[one.memory_id])
+            return tuple(one for one in memories if one.memory_id not in self.view.changed or excerpt_of[one.memory_id])
         own, lines = set(), Lines()
         for memory in memories:
             around = others if memory.memory_id in self.view.changed else None
-            for one in excerpts.arrange([(memory, said[memory.memory_id])], around, keys):
+            for one in excerpts.arrange([(memory, excerpt_of[memory.memory_id])], around, keys):
                 if bounds.base(one.slug) == bounds.base(slug):
                     own.add(memory.memory_id)
                     for line in one.body_md.split("\n"):
                         lines.add(slug, line)
         return tuple(
-            one for one in memories if one.memory_id in own or self._stays(one, said[one.memory_id], slug, lines)
+            one for one in memories if one.memory_id in own or self._stays(one, excerpt_of[one.memory_id], slug, lines)
         )
 
-    def _stays(self, memory: BatchMemory, said: Iterable[str], slug: str, lines: Lines) -> bool:
+    def _stays(self, memory: BatchMemory, excerpt: Iterable[str], slug: str, lines: Lines) -> bool:
         """Return whether an unchanged memory stays in a section that it would not choose by itself.
 
         It does if a line says the same, or if sections like this are not chosen by words alone.
         """
         if memory.memory_id in self.view.changed:
             return False
-        own = [excerpts.line(one, memory) for one in said]
+        own = [excerpts.line(one, memory) for one in excerpt]
         return not own or not excerpts.is_of_words(bounds.base(slug)) or any(lines.place(one) for one in own)
 
     def _names(self, name: str, memory: BatchMemory) -> bool:

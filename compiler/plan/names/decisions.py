@@ -116,27 +116,27 @@ def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
 
 def _decided(sentence: str, *, is_tagged: bool) -> str:
     """Return the words of the decision; empty if the sentence decides nothing, or only a thing of the day (`go out`)."""
-    said = sentence.removeprefix(f"{speaker_of(sentence)}: ")
-    if _DOUBTFUL.search(said):
+    text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
+    if _DOUBTFUL.search(text):
         return ""
-    label, marker, henceforth = _LABEL.match(said), _DECIDED.search(said), _HENCEFORTH.search(said)
-    said = _ENTSCHIEDEN.sub("", said) if marker else said
+    label, marker, henceforth = _LABEL.match(text), _DECIDED.search(text), _HENCEFORTH.search(text)
+    text = _ENTSCHIEDEN.sub("", text) if marker else text
     if label:
-        rest = said[label.end() :]
+        rest = text[label.end() :]
         second_marker = _DECIDED.search(rest)
         return rest[second_marker.end() :] if second_marker and _is_own(rest, rest[: second_marker.start()]) else rest
-    if marker and _is_own(sentence, said[: marker.start()]):
-        decided = said[marker.end() :]
+    if marker and _is_own(sentence, text[: marker.start()]):
+        decided = text[marker.end() :]
         _, colon, clause = decided.partition(": ")
         if colon and _COMMITTED.search(clause) and not FIRST_PERSON.isdisjoint(plain_key(clause).split()[:1]):
             return clause
         return "" if _EVERYDAY.match(decided) and not _LASTING.search(decided) else decided
     if henceforth:
-        before, after = said[: henceforth.start()], said[henceforth.end() :]
+        before, after = text[: henceforth.start()], text[henceforth.end() :]
         if content_words(before):
             return " ".join(filter(None, (before.strip(), after)))
-        return said if _INVERTING.match(said) else after
-    return said if is_tagged and _COMMITTED.search(said) else ""
+        return text if _INVERTING.match(text) else after
+    return text if is_tagged and _COMMITTED.search(text) else ""
 
 
 def _is_own(sentence: str, before: str) -> bool:
@@ -189,10 +189,10 @@ def _page(
     cited = (memory.memory_id,)
     sections = tuple(
         ProposedSection(
-            slug, words.headings[slug], "\n".join(line(one, memory) for one in said), cited, is_verbatim=True
+            slug, words.headings[slug], "\n".join(line(one, memory) for one in quoted), cited, is_verbatim=True
         )
-        for slug, said in texts.items()
-        if said
+        for slug, quoted in texts.items()
+        if quoted
     )
     year = ProposedName(f"{PERIOD_TAG}{words.decisions}-{memory.occurred_at:%Y}", cited)
     return ProposedPage(PageType.DECISION, title, escape(sentence), sections, tags=(year,), memory_ids=cited)

@@ -81,8 +81,8 @@ _CONTACT = re.compile(
 def definition(sentence: str, keys: Collection[str]) -> int:
     """Return how well a sentence or its best clause defines the subject, 0 to 6: 6 for a definition, 3 if it begins with it."""
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
-    said = _without_longer(plain_key(text), sentence, keys)
-    clauses = [said, *map(plain_key, _owned(sentence)), *_clauses(sentence)]
+    plain = _without_longer(plain_key(text), sentence, keys)
+    clauses = [plain, *map(plain_key, _owned(sentence)), *_clauses(sentence)]
     found = max((_defined(clause, key) for clause in clauses for key in keys), default=0)
     marked = " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
     return max(found, *(_beside(marked, key) for key in keys)) if found < KIND else found
@@ -93,40 +93,40 @@ def _marked(stop: re.Match[str]) -> str:
     return f" {_COMMA if stop[0] in ',(' else _STOP} "
 
 
-def _beside(said: str, key: str) -> int:
+def _beside(text: str, key: str) -> int:
     """Return how well the words beside a name define it, 0, 5 or 6: `Jon, an architect`, `our baker, Jon, came`, `my boss Jon`.
 
-    `said` has a sign for each stop.
+    `text` has a sign for each stop.
     """
-    said = _signed(said, key)
-    if _NAME not in said:
+    text = _signed(text, key)
+    if _NAME not in text:
         return 0
-    if _IS_BESIDE.search(said) or _IS_BETWEEN.match(said):
+    if _IS_BESIDE.search(text) or _IS_BETWEEN.match(text):
         return KIND
-    before = (_MINE_OR_THE if key.partition(" ")[0] in ADDRESSES else _MINE).search(said)
+    before = (_MINE_OR_THE if key.partition(" ")[0] in ADDRESSES else _MINE).search(text)
     return 5 if before and before[1] not in _NO_OFFICE else 0
 
 
-def _signed(said: str, key: str) -> str:
+def _signed(text: str, key: str) -> str:
     """Return the words with a sign for the name with this plain key."""
-    return f" {said} ".replace(f" {key} ", f" {_NAME} ")[1:-1]
+    return f" {text} ".replace(f" {key} ", f" {_NAME} ")[1:-1]
 
 
-def clause(said: str, keys: Collection[str]) -> str:
+def clause(sentence: str, keys: Collection[str]) -> str:
     """Return the clause of a sentence that is about the subject, if the sentence begins with another subject; else the sentence.
 
     `Adyen takes cards; Stripe is only used in Brazil.` says of Stripe that it is only used in Brazil.
     """
-    if speaker_of(said) or any(_begins_with(said, key) for key in keys):
-        return said
-    parts = _LATER.split(said)
+    if speaker_of(sentence) or any(_begins_with(sentence, key) for key in keys):
+        return sentence
+    parts = _LATER.split(sentence)
     found = (one for one in parts[1:] if any(_STATE.match(_signed(plain_key(one), key)) for key in keys))
     first = next(found, "")
-    return f"{first.rstrip(' .;')}." if first and first[0].isupper() else said
+    return f"{first.rstrip(' .;')}." if first and first[0].isupper() else sentence
 
 
-def _begins_with(said: str, key: str) -> bool:
-    return plain_key(said).startswith(f"{key} ")
+def _begins_with(text: str, key: str) -> bool:
+    return plain_key(text).startswith(f"{key} ")
 
 
 def _owned(sentence: str) -> tuple[str, ...]:
@@ -153,33 +153,33 @@ def _clauses(sentence: str) -> Iterator[str]:
             yield f"{_LABELLED} {plain_key(' '.join(names))}" if all(one[0].isupper() for one in names) else ""
 
 
-def _without_longer(said: str, sentence: str, keys: Collection[str]) -> str:
+def _without_longer(text: str, sentence: str, keys: Collection[str]) -> str:
     """Return the words without longer names of other things that contain the subject's: `Acropolis Museum` for the Acropolis."""
     for name in (plain_key(one.name) for one in runs(sentence)):
         if name not in keys and any(holds(key, name) for key in keys):
-            said = said.replace(name, " . ")
-    return said
+            text = text.replace(name, " . ")
+    return text
 
 
-def _defined(said: str, key: str) -> int:
-    said = _signed(said, key)
-    if _NAME not in said:
+def _defined(text: str, key: str) -> int:
+    text = _signed(text, key)
+    if _NAME not in text:
         return 0
-    if said.startswith(f"{_LABELLED} "):
-        return KIND if _LABELS.fullmatch(said) else 0
-    if _is_definition(said):
+    if text.startswith(f"{_LABELLED} "):
+        return KIND if _LABELS.fullmatch(text) else 0
+    if _is_definition(text):
         return KIND
-    if _HAS_STATE.match(said) or _IS_FROM.match(said):
+    if _HAS_STATE.match(text) or _IS_FROM.match(text):
         return 4
-    if _HAS_ROLE.match(said):
+    if _HAS_ROLE.match(text):
         return 5
-    before = _BEFORE.search(said)
+    before = _BEFORE.search(text)
     if before and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2)):
         return 5
-    return 3 if _OPENS.match(said) else 1
+    return 3 if _OPENS.match(text) else 1
 
 
-def _is_definition(said: str) -> bool:
+def _is_definition(text: str) -> bool:
     """Return whether the words say what the name is, name the bearer of a role, or end an earlier definition."""
-    is_ended = _BEGINS.match(said) and _ENDED.search(said) and not _COMING.search(said)
-    return bool(is_ended or _IS_KIND.match(said) or _KIND_IS.match(said))
+    is_ended = _BEGINS.match(text) and _ENDED.search(text) and not _COMING.search(text)
+    return bool(is_ended or _IS_KIND.match(text) or _KIND_IS.match(text))

@@ -185,9 +185,9 @@ def _needs_previous(sentence: str, keys: Collection[str]) -> bool:
     return words[0] in THIRD_PERSON or not _is_telling(sentence, keys, least=2)
 
 
-def naming(said: str, keys: Collection[str]) -> str:
+def naming(text: str, keys: Collection[str]) -> str:
     """Return the first sentence of an excerpt that names the subject; the whole excerpt if none does."""
-    return next((one for one in sentences(said) if _names(one, keys)), said)
+    return next((one for one in sentences(text) if _names(one, keys)), text)
 
 
 def _goes_on(sentence: str, keys: Collection[str]) -> bool:
@@ -212,10 +212,10 @@ def _goes_on(sentence: str, keys: Collection[str]) -> bool:
     return any(map(is_german_noun, words)) or not (is_full_name or acts(name, sentence))
 
 
-def attributed(said: tuple[str, ...], memory: BatchMemory) -> tuple[str, ...]:
+def attributed(quoted: tuple[str, ...], memory: BatchMemory) -> tuple[str, ...]:
     """Return the sentences, those in the first person prefixed with the speaker that the memory names."""
     speaker = speaker_of(memory.text)
-    return tuple(f"{speaker}: {one}" if speaker and _needs_speaker(one) else one for one in said)
+    return tuple(f"{speaker}: {one}" if speaker and _needs_speaker(one) else one for one in quoted)
 
 
 def _needs_speaker(sentence: str) -> bool:
@@ -341,16 +341,16 @@ def _without_kin(sentence: str, keys: Collection[str]) -> str:
 
 def _theme(sentence: str) -> str:
     """Return the section for a person's visits, preferences or relations; empty for anything else."""
-    said = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
-    return next((slug for slug, words in _OF_PEOPLE if words.search(said)), "")
+    text = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
+    return next((slug for slug, words in _OF_PEOPLE if words.search(text)), "")
 
 
 def _is_of_subject(sentence: str, keys: Collection[str]) -> bool:
     """Return whether the subject with these keys is no theme, and is the grammatical subject of the sentence."""
     speaker = speaker_of(sentence)
-    said = plain_key(sentence.removeprefix(f"{speaker}: "))
-    is_own = plain_key(speaker) in keys and speaks_of_self(said.split())
-    after = (said.removeprefix(f"{key} ").split(" ", 1)[0] for key in keys if said.startswith(f"{key} "))
+    text = plain_key(sentence.removeprefix(f"{speaker}: "))
+    is_own = plain_key(speaker) in keys and speaks_of_self(text.split())
+    after = (text.removeprefix(f"{key} ").split(" ", 1)[0] for key in keys if text.startswith(f"{key} "))
     is_told = any(word not in _NO_VERBS for word in after)
     return (is_own or is_told) and not any(map(theme_of, keys))
 
@@ -367,15 +367,15 @@ def _is_own(sentence: str) -> bool:
 
 def is_reply(sentence: str) -> bool:
     """Return whether a sentence of a conversation is a mere answer to the other speaker."""
-    said = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
-    words = said.split()
+    text = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
+    words = text.split()
     while words and words[0] in INTERJECTIONS - FIRST_PERSON:
         words.pop(0)
-    said = " ".join(words)
+    text = " ".join(words)
     is_own, is_addressed = not FIRST_PERSON.isdisjoint(words), not SECOND_PERSON.isdisjoint(words)
-    if is_addressed and (not is_own or _ECHO.match(said)):
+    if is_addressed and (not is_own or _ECHO.match(text)):
         return True
-    answers = _SEEMING.match(said) or _ADVISING.match(said) or _PRAISING.match(said)
+    answers = _SEEMING.match(text) or _ADVISING.match(text) or _PRAISING.match(text)
     return not is_own and bool(answers or not _AGREEING.isdisjoint(words))
 
 

@@ -81,7 +81,7 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
     for memory, _ in every:
         if place := place_line(memory, keys):
             return place, memory
-    newest = {sentence: memory for memory, said in every for sentence in reversed(said)}
+    newest = {sentence: memory for memory, lines in every for sentence in reversed(lines)}
     best = opening(newest, keys, {sentence: memory.occurred_at for sentence, memory in newest.items()})
     return clause(bare(lead(best)), keys), newest[best]
 
@@ -95,7 +95,7 @@ def place_line(memory: BatchMemory, keys: Collection[str]) -> str:
     return f"{kind.capitalize()} in {city}."
 
 
-def opening(said: Iterable[str], keys: Collection[str], said_at: Mapping[str, datetime] | None = None) -> str:
+def opening(excerpts: Iterable[str], keys: Collection[str], said_at: Mapping[str, datetime] | None = None) -> str:
     """Return the sentence that best defines the subject with these keys; empty if there are no sentences.
 
     `said_at` maps sentences to their times. Of sentences of equal `fitness` that begin with the subject or state a change, the
@@ -103,33 +103,33 @@ def opening(said: Iterable[str], keys: Collection[str], said_at: Mapping[str, da
     does not matter.
     """
     times = said_at or {}
-    return max(said, key=lambda one: _order(lead(one), times.get(one, OLDEST), keys), default="")
+    return max(excerpts, key=lambda one: _order(lead(one), times.get(one, OLDEST), keys), default="")
 
 
-def lead(said: str) -> str:
+def lead(excerpt: str) -> str:
     """Return the part of an excerpt that a page may open with: all of it up to 160 characters, else its first sentence."""
-    every = sentences(said)
-    return said if len(said) <= _LONGEST_LEAD or len(every) < 2 else every[0]
+    every = sentences(excerpt)
+    return excerpt if len(excerpt) <= _LONGEST_LEAD or len(every) < 2 else every[0]
 
 
-def _order(said: str, said_at: datetime, keys: Collection[str]) -> tuple[int, datetime, int, int, str]:
-    text = plain_key(said)
+def _order(excerpt: str, said_at: datetime, keys: Collection[str]) -> tuple[int, datetime, int, int, str]:
+    text = plain_key(excerpt)
     at = min((text.find(key) for key in keys if key in text), default=len(text))
-    first = naming(said, keys)
+    first = naming(excerpt, keys)
     is_theme = any(map(theme_of, keys))
     is_dated = not is_theme and (tells_day(first) or definition(COPULA.sub(" est ", first), keys) >= _BEGINS)
-    return (fitness(first, keys), said_at if is_dated else OLDEST, -at, -abs(len(text.split()) - _WORDS), said)
+    return (fitness(first, keys), said_at if is_dated else OLDEST, -at, -abs(len(text.split()) - _WORDS), excerpt)
 
 
 def fitness(sentence: str, keys: Collection[str]) -> int:
     """Return how well the sentence suits as the opening of a page about the subject: high for a definition, low for an aside."""
     speaker = speaker_of(sentence)
     sentence = COPULA.sub(" est ", sentence)
-    said = plain_key(sentence.removeprefix(f"{speaker}: "))
-    words = set(said.split())
-    found = -2 if _POINTING.match(said) else -1 if _DISCOURSE.match(said) else 0
+    text = plain_key(sentence.removeprefix(f"{speaker}: "))
+    words = set(text.split())
+    found = -2 if _POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0
     found -= _looseness(sentence, words)
-    found -= 2 if _REACTING.search(said) else 0
+    found -= 2 if _REACTING.search(text) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = speaks_of_self(words)
     is_theme = any(theme_of(key) for key in keys)
@@ -144,15 +144,15 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
     found -= 1 if sentence.rstrip().endswith("!") else 0
     if is_theme:
         opens = runs(sentence)[:1]
-        is_told = bool(opens) and not speaker and said.startswith(plain_key(opens[0].name))
-        is_reported = bool(opens) and acts(plain_key(opens[0].name), said, _SAYING)
-        return found + (-2 if is_reported else 1 if is_told else 0) + (2 if _is_liking(said, words) else 0)
+        is_told = bool(opens) and not speaker and text.startswith(plain_key(opens[0].name))
+        is_reported = bool(opens) and acts(plain_key(opens[0].name), text, _SAYING)
+        return found + (-2 if is_reported else 1 if is_told else 0) + (2 if _is_liking(text, words) else 0)
     return found + score
 
 
-def _is_liking(said: str, words: Collection[str]) -> bool:
+def _is_liking(text: str, words: Collection[str]) -> bool:
     """Return whether the words state what a person likes, learns or does regularly."""
-    return not _LIKES_WORDS.isdisjoint(words) or bool(_LIKED.search(said))
+    return not _LIKES_WORDS.isdisjoint(words) or bool(_LIKED.search(text))
 
 
 def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
@@ -162,28 +162,28 @@ def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
     if it is neither about the speaker nor begins with the subject. 1 in passing; 2 if a person says what they like, learn or do
     regularly. A sentence of a note is 3, unless the theme is one that is often mentioned in passing.
     """
-    said = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
-    words = said.split()
-    is_own = not _OWN.isdisjoint(words) or (is_talk and not _ENGLISH.search(said))
+    text = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
+    words = text.split()
+    is_own = not _OWN.isdisjoint(words) or (is_talk and not _ENGLISH.search(text))
     if not is_own and (is_loose(sentence) or (is_talk and not _begins(words, keys))):
         return 0
-    if _BY_THE_WAY.search(said) and not _has_theme(_BY_THE_WAY.sub(" ", said), keys):
+    if _BY_THE_WAY.search(text) and not _has_theme(_BY_THE_WAY.sub(" ", text), keys):
         return 0
     if not (is_talk or _is_common(keys)):
         return 3
-    is_telling = _is_liking(said, words) or not _LEARNT.isdisjoint(words)
+    is_telling = _is_liking(text, words) or not _LEARNT.isdisjoint(words)
     return 2 if is_telling and (is_own or not is_talk) else 1
 
 
 def _begins(words: Sequence[str], keys: Collection[str]) -> bool:
     """Return whether the subject begins within the first three words; a longer name may continue after them."""
-    said = " ".join(words)
+    text = " ".join(words)
     first = " ".join(words[:_OPENING_WORDS])
-    return any(f" {said}".find(f" {key} ", 0, len(first) + len(key)) >= 0 for key in keys) or _has_theme(first, keys)
+    return any(f" {text}".find(f" {key} ", 0, len(first) + len(key)) >= 0 for key in keys) or _has_theme(first, keys)
 
 
-def _has_theme(said: str, keys: Collection[str]) -> bool:
-    return not {theme_of(key) for key in keys}.isdisjoint(themes_in(said))
+def _has_theme(text: str, keys: Collection[str]) -> bool:
+    return not {theme_of(key) for key in keys}.isdisjoint(themes_in(text))
 
 
 def _is_common(keys: Collection[str]) -> bool:
@@ -196,11 +196,11 @@ def is_about_subject(sentence: str, keys: Collection[str]) -> bool:
     return any(acts(key, sentence) for key in keys) or definition(COPULA.sub(" est ", sentence), keys) >= _BEGINS
 
 
-def is_fragment(said: Iterable[str], keys: Collection[str]) -> bool:
+def is_fragment(every: Iterable[str], keys: Collection[str]) -> bool:
     """Return whether the sentences name the subject only as the end of one and the same phrase: `the birds of Texas`."""
     name = "|".join(sorted(map(re.escape, keys), key=len, reverse=True))
     before = re.compile(rf"(?:(\S+) {_OF} )?\b(?:{name})\b")
-    found = {match[1] for one in said for match in before.finditer(plain_key(one))}
+    found = {match[1] for one in every for match in before.finditer(plain_key(one))}
     return len(found) == 1 and None not in found and found.isdisjoint(STOP_WORDS)
 
 

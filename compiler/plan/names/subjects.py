@@ -366,7 +366,7 @@ def _are_distinct(subject: Subject, longer: Subject) -> bool:
     if longer.kind is NameKind.PERSON:
         return False
     both = (memory.text for memory_id, memory in subject.memories.items() if memory_id in longer.memories)
-    return are_distinct(subject.key, longer.key, (plain_key(said) for text in both for said in sentences(text)))
+    return are_distinct(subject.key, longer.key, (plain_key(sentence) for text in both for sentence in sentences(text)))
 
 
 def _is_plural(plural: Subject, subject: Subject) -> bool:

@@ -72,8 +72,8 @@ def themes_in(text: str) -> tuple[str, ...]:
 
 
 def _in_sentence(sentence: str) -> list[str]:
-    said = plain_key(_ASIDE.sub(" . ", _without_names(_TITLE.sub(_untitled, sentence))))
-    words = ["0" if one.isdigit() else one for one in said.split()]
+    text = plain_key(_ASIDE.sub(" . ", _without_names(_TITLE.sub(_untitled, sentence))))
+    words = ["0" if one.isdigit() else one for one in text.split()]
     speaker = SPEAKER.match(sentence)
     begin = len(plain_key(speaker[1]).split()) if speaker else 0
     forms = _forms()

@@ -88,8 +88,8 @@ def over_cardinality(claims: Iterable[EdgeClaim], known: Vocabulary) -> set[UUID
 
 
 def _precedence(claim: EdgeClaim) -> tuple[bool, float, float, str, str, str]:
-    said = claim.said_at or _FIRST
-    moments = (-_seconds(claim.begins), -_seconds(said))
+    stated_at = claim.said_at or _FIRST
+    moments = (-_seconds(claim.begins), -_seconds(stated_at))
     return (not claim.is_manual, *moments, claim.source, claim.target, str(claim.valid_from))
 
 

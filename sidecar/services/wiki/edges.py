@@ -75,21 +75,21 @@ class PageEdges:
         wanted = slice(part.after.count, part.after.count + part.limit)
         return Walk(found.paths[wanted], found.places[wanted])
 
-    async def write(self, scope: Scope, source: str, target: str, said: TypedEdge) -> GraphPath:
+    async def write(self, scope: Scope, source: str, target: str, stated: TypedEdge) -> GraphPath:
         """State a typed edge between two pages by hand, or restate it; return its present state.
 
         Raises FailedPrecondition, also if the ontology in force would hold the edge; then nothing is written.
         """
         async with acting(self._pool, scope) as connection:
             ends = await _ends(connection, scope, source, target)
-            await acts.write_edge(connection, scope, ends, said, now=self._now())
+            await acts.write_edge(connection, scope, ends, stated, now=self._now())
             refs = (_ref(ends[0]), _ref(ends[1]))
-            path, held = await edges.between(connection, scope, refs, said.type, said.valid_from)
+            path, held = await edges.between(connection, scope, refs, stated.type, stated.valid_from)
             if held:
-                raise FailedPrecondition(f"the edge {said.type}", f"would be held by the ontology in force: {held}")
+                raise FailedPrecondition(f"the edge {stated.type}", f"would be held by the ontology in force: {held}")
             return path
 
-    async def drop(self, scope: Scope, source: str, target: str, said: TypedEdge) -> bool:
+    async def drop(self, scope: Scope, source: str, target: str, stated: TypedEdge) -> bool:
         """Take back a typed edge that was stated by hand; return whether it existed. Raises FailedPrecondition.
 
         This also removes an edge that waits for a page after a rebuild; name it by the path, slug or title that the page had.
@@ -98,10 +98,10 @@ class PageEdges:
             try:
                 ends = await _ends(connection, scope, source, target)
             except NotFound:
-                if await acts.drop_waiting_edge(connection, scope, (source, target), said, now=self._now()):
+                if await acts.drop_waiting_edge(connection, scope, (source, target), stated, now=self._now()):
                     return True
                 raise
-            return await acts.drop_edge(connection, scope, ends, said, now=self._now())
+            return await acts.drop_edge(connection, scope, ends, stated, now=self._now())
 
 
 async def _ends(connection: Connection, scope: Scope, source: str, target: str) -> tuple[PageRow, PageRow]:

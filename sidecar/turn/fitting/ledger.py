@@ -272,7 +272,7 @@ class Ledger:
         by = self._in_context(self._said.get(item.id))
         if by is None:
             names = (kind, *kinship.alike.get(kind, ()))
-            by = next((said for name in names if (said := self._in_context(self._said.get(name)))), None)
+            by = next((one for name in names if (one := self._in_context(self._said.get(name)))), None)
             if by and not self._is_whole(by):
                 lead = self._item(by.item_index).lead
                 if not says_some(lead, item.text):
