@@ -47,7 +47,7 @@ def _draw_story(answer: Story) -> Iterator[Any]:
     scope = f"--tenant {corpus.TENANT} --owner {corpus.OWNER}"
     asking = f"--thread {corpus.THREAD} --model {corpus.MODEL} {scope}"
     yield f"{answer.message}\n"
-    yield from drawing.assembly(answer.assembly, shortest_lines=_LINES_SHOWN)
+    yield from drawing.assembly(answer.assembly, max_lines=_LINES_SHOWN)
     new = ", ".join(counted(count, *_NOUNS.get(name, (name, name))) for name, count in answer.loaded.items())
     yield f"loaded and answered in {answer.seconds:.1f} s; written in this run: {new}"
     yield "\nTry next, the first one in a separate terminal:"

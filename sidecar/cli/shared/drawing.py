@@ -44,9 +44,9 @@ class BarPart:
     tokens: int
 
 
-def assembly(assembly: Assembly, *, shortest_lines: int | None = None) -> Iterator[Any]:
-    """Yield the fitted context, a line per source, the budget as bars, and the receipt; texts are cut to `shortest_lines`."""
-    yield from context(assembly, shortest_lines=shortest_lines)
+def assembly(assembly: Assembly, *, max_lines: int | None = None) -> Iterator[Any]:
+    """Yield the fitted context, a line per source, the budget as bars, and the receipt; texts are cut to `max_lines`."""
+    yield from context(assembly, max_lines=max_lines)
     yield ""
     yield from sources(assembly.sources)
     yield from budget(assembly.budget, assembly.sources)
@@ -78,18 +78,18 @@ def _reading(reading: MessageReading | None) -> Iterator[str]:
         yield f"Read in its thread ({reading.leaning:.0%}), with the words: {words}"
 
 
-def context(assembly: Assembly, *, shortest_lines: int | None = None) -> Iterator[str]:
+def context(assembly: Assembly, *, max_lines: int | None = None) -> Iterator[str]:
     """Yield the context as sent to the model: the blocks, then the history."""
     for block in assembly.system_blocks:
         point = ", cache point" if block.is_cache_point else ""
         yield f"── {block.source or 'system'}, {block.zone}, {counted(block.tokens, 'token')}{point}"
-        yield _cut(block.text, shortest_lines)
+        yield _cut_middle(block.text, max_lines)
     if assembly.messages:
         yield f"── history, {counted(len(assembly.messages), 'message')}"
-    shown = assembly.messages if shortest_lines is None else assembly.messages[-shortest_lines:]
+    shown = assembly.messages if max_lines is None else assembly.messages[-max_lines:]
     if len(shown) < len(assembly.messages):
         yield f"   … {counted(len(assembly.messages) - len(shown), 'earlier message')}"
-    yield from (_cut(text, shortest_lines) for message in shown for text in message_parts(message))
+    yield from (_cut(text, max_lines) for message in shown for text in message_parts(message))
 
 
 def message_parts(message: Message) -> Iterator[str]:
@@ -281,3 +281,12 @@ def _cut(text: str, lines: int | None) -> str:
     if lines is None or len(text_lines) <= lines + 1:
         return "\n".join(text_lines)
     return "\n".join([*text_lines[:lines], f"   … {counted(len(text_lines) - lines, 'more line')}"])
+
+
+def _cut_middle(text: str, lines: int | None) -> str:
+    """Return the first line and the last ones, `lines` in all, with a note between them: a block's best items stand last."""
+    text_lines = printable(text).rstrip("\n").split("\n")
+    if lines is None or len(text_lines) <= lines + 1:
+        return "\n".join(text_lines)
+    left_out = counted(len(text_lines) - lines, "more line")
+    return "\n".join([text_lines[0], f"   … {left_out}", *text_lines[1 - lines :]])

@@ -107,9 +107,9 @@ def test_short_view_says_how_many_rows_it_omits() -> None:
     long = replace(
         ASSEMBLY, system_blocks=(SystemBlock("\n".join(f"line {n}" for n in range(50)), "wiki", "stable", 9),)
     )
-    text = shown(drawing.context(long, shortest_lines=2))
-    assert "line 1\n   … 48 more lines" in text
-    assert "line 2" not in text
+    text = shown(drawing.context(long, max_lines=2))
+    assert "line 0\n   … 48 more lines\nline 49\n" in text
+    assert "line 1\n" not in text
     assert "… 1 earlier message\n" in text
     assert "Weather?" not in text
 
