@@ -1,4 +1,4 @@
-"""Callers in processes of their own: many concurrent calls in closed loops, each timed, none parsed until the end.
+"""Callers in separate processes: many concurrent calls in closed loops, each timed; answers are parsed only at the end.
 
 Requests are serialised beforehand and answers stay bytes, so that a caller uses as little processor time as possible.
 """
@@ -34,7 +34,7 @@ _SAMPLE_EVERY = 20
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What to call, and how: `width` concurrent calls for `seconds`, or until `most_calls` are answered.
+    """A load: what to call, with `width` concurrent calls for `seconds`, or until `most_calls` are answered.
 
     After a refused call a caller waits about `pause_after_refusal_s` with 50 % jitter, as well-behaved clients do; without
     jitter, calls refused together would always return together. After an answered call it waits `pause_s`. Callers that pause
@@ -82,7 +82,7 @@ class Heard:
 
 
 class Callers:
-    """Processes that call. They are started once, so that starting them is not measured."""
+    """A pool of calling processes, started once, so that their start is not measured."""
 
     def __init__(self, processes: int = 1) -> None:
         self._pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))

@@ -60,7 +60,7 @@ def names(count: int, *, seed: int = 1) -> list[str]:
 
 
 def scope_of(number: int) -> Scope:
-    """Return a scope of the bench's own."""
+    """Return a new scope of the benchmark."""
     return Scope(UUID(int=77), UUID(int=7700 + number))
 
 
@@ -96,9 +96,9 @@ def journal(
     entries = []
     for number in range(count):
         pool = strangers if chance.random() < new_share else titles
-        told = tuple(dict.fromkeys(chance.choices(pool, k=chance.choice((1, 2)))))
-        about[f"b{number:06}"] = told
-        text = f"{' and '.join(told)} {chance.choice(DEEDS)} on day {number}, {chance.choice(DEEDS)} the day after."
+        subjects = tuple(dict.fromkeys(chance.choices(pool, k=chance.choice((1, 2)))))
+        about[f"b{number:06}"] = subjects
+        text = f"{' and '.join(subjects)} {chance.choice(DEEDS)} on day {number}, {chance.choice(DEEDS)} the day after."
         entries.append(NewMemory(text, f"b{number:06}", NOW - timedelta(minutes=count - number)))
     return entries, about
 

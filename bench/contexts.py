@@ -1,6 +1,6 @@
-"""Prints contexts of the demo as a model gets them, with the default profile, to `docs/contexts.md`.
+"""Writes contexts of the demo, as a model gets them with the default profile, to `docs/contexts.md`.
 
-`contexts.json` holds the messages, and what a reader says of the lines in each context and of them all.
+`contexts.json` holds the messages, a reader's remark on each context, and a summary of them all.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ every installation. This page is no document of the demo.
 
 
 def run(*, scale: float) -> list[Figure]:
-    """Write the contexts, and return their sizes; `scale` is the share of them that is made, and only all are written."""
+    """Write the contexts, and return their sizes. `scale` is the share of them that is made; below 1, nothing is written."""
     written = json.loads(_READ.read_text(encoding="utf-8"))
-    told = written["contexts"]
-    read = [(one["message"], one["remark"]) for one in told[: max(1, round(len(told) * min(1.0, scale)))]]
+    entries = written["contexts"]
+    read = [(one["message"], one["remark"]) for one in entries[: max(1, round(len(entries) * min(1.0, scale)))]]
     made = uvloop.run(_made([message for message, _ in read]))
-    if len(read) == len(told):
+    if len(read) == len(entries):
         first = made[read[0][0]]
         shown = set[str]()
         pages = [_written(number, *one, made[one[0]], first, shown) for number, one in enumerate(read, start=1)]
@@ -95,14 +95,14 @@ async def _demo() -> AsyncIterator[Callable]:  # type: ignore[type-arg]
 
 
 class _Quiet:
-    """A narrator that says nothing."""
+    """A narrator without output."""
 
     def note(self, text: str) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     @contextmanager
     def progress(self, title: str, total: int | None) -> Iterator[Callable[[int], None]]:
-        """Show nothing."""
+        """Yield a function that does nothing."""
         yield lambda steps: None
 
 
@@ -118,9 +118,11 @@ def _written(number: int, message: str, remark: str, assembly: Assembly, first: 
         turns = [f"- {one.role}: {_short(one.text)}" for one in assembly.messages if one.text.strip()]
         lines += [f"{assembly.budget.used_tokens} tokens, of them the conversation's last turns:", "", *turns, ""]
     recalled = "".join(block.text for block in assembly.system_blocks if block.zone == _VOLATILE)
-    told = [_once(line, shown) for line in _untagged(recalled).splitlines()]
-    told = [line for place, line in enumerate(told) if line.strip() or (place and told[place - 1].strip())]
-    lines += ["```text", *told, "```", ""] if recalled else ["Nothing is recalled.", ""]
+    shown_lines = [_once(line, shown) for line in _untagged(recalled).splitlines()]
+    shown_lines = [
+        line for place, line in enumerate(shown_lines) if line.strip() or (place and shown_lines[place - 1].strip())
+    ]
+    lines += ["```text", *shown_lines, "```", ""] if recalled else ["Nothing is recalled.", ""]
     return "\n".join([*lines, remark, ""])
 
 

@@ -52,13 +52,13 @@ async def put_tenant(pool: Pool, knobs: Mapping[str, Any] | None = None) -> None
 async def fill(pool: Pool, sizes: Sizes, *, questions: int, seed: int = 5) -> list[str]:
     """Write the corpus, and return `questions` questions about its contents."""
     writer = Writer(seed)
-    told = [
+    texts = [
         *await put_thread(pool, THREAD, writer.texts(sizes.turns, 25)),
         *await _put_memories(pool, writer.texts(sizes.memories, 25)),
         *await _put_documents(pool, writer, sizes.chunks),
         *await _put_pages(pool, writer, sizes.pages),
     ]
-    return [writer.question_about(writer.pick(told)) for _ in range(questions)]
+    return [writer.question_about(writer.pick(texts)) for _ in range(questions)]
 
 
 async def put_thread(pool: Pool, thread_id: str, texts: Sequence[str]) -> Sequence[str]:

@@ -24,7 +24,7 @@ _DEADLINE_MS = 400
 
 
 def run(*, scale: float) -> list[Figure]:
-    """Return the figures of asking side by side."""
+    """Return the figures of a fan-out."""
     return uvloop.run(_measured(max(5, round(20 * scale))))
 
 

@@ -26,8 +26,8 @@ def posts(address: str) -> tuple[bytes, ...]:
     ))  # fmt: skip
     pieces = b"".join(b"%x\r\n%b\r\n" % (250, b"a" * 250) for _ in range(64)) + b"0\r\n\r\n"
     chunked = f"POST /login HTTP/1.1\r\n{origin}Transfer-Encoding: chunked\r\n\r\n".encode() + pieces
-    asked = f"GET /login?{'&a%=1' * 97}&b={'%41' * 2_300} HTTP/1.1\r\n{origin}\r\n".encode()
-    return (*lengths, chunked, asked)
+    query = f"GET /login?{'&a%=1' * 97}&b={'%41' * 2_300} HTTP/1.1\r\n{origin}\r\n".encode()
+    return (*lengths, chunked, query)
 
 
 async def flood(address: str, seconds: float) -> Counter[str]:

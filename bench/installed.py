@@ -1,4 +1,4 @@
-"""`sidecar serve` as a user starts it, in processes of its own on a data directory of its own: its settings' defaults hold."""
+"""Starts `sidecar serve` as a user does, with default settings, on a temporary data directory."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Token:
 
 
 def cpu_s(pid: int, root: Path) -> dict[str, float]:
-    """Return the processor seconds so far of the processes that live: those of the service, its worker and its Postgres."""
+    """Return the processor seconds so far of the live processes of the service, its worker and its Postgres."""
     spent = dict.fromkeys(KINDS, 0.0)
     for one, kind in family(pid, root):
         with suppress(OSError):  # it has ended

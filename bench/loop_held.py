@@ -1,4 +1,4 @@
-"""How long work holds the event loop: processor time between two of its iterations, without waiting and other programs."""
+"""Measures how long work holds the event loop: processor time between two iterations, without waits and other programs."""
 
 from __future__ import annotations
 

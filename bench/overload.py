@@ -1,4 +1,4 @@
-"""32 times as many calls as the server has room for, and a flood of the console during turns."""
+"""Measures overload: 32 times as many calls as the server has slots, and a flood of the console during turns."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ async def _flooded(seconds: float) -> list[Figure]:
                 stormy, heard = await asyncio.gather(callers.call(turns), flooding.flood(console, seconds + 1))
                 used_s = site.cpu_s() - began_s
     ratio = quantile(stormy.answered_s, 0.95) / quantile(calm.answered_s, 0.95)
-    said = ", ".join(f"{many} {status}" for status, many in heard.most_common())
+    counts = ", ".join(f"{many} {status}" for status, many in heard.most_common())
     return [
-        at_most("turns' p95 beside a flood of the console ÷ without", ratio, 1.5, note=f"the flood got {said}"),
+        at_most("turns' p95 beside a flood of the console ÷ without", ratio, 1.5, note=f"the flood got {counts}"),
         plain("turns' p95 without the flood", quantile(calm.answered_s, 0.95) * 1000, unit=" ms"),
         plain(
             "processor time of the service beside the flood", 100 * used_s / seconds, unit=" %", note="turns included"
@@ -72,8 +72,10 @@ def _held() -> list[Figure]:
 
 async def _holding() -> list[Figure]:
     async with own_database() as (settings, _):
-        told = replace(settings, console_listen="127.0.0.1:0", http_listen="127.0.0.1:0", http_peer_requests_per_s=0)
-        async with running(told) as app:
+        with_http = replace(
+            settings, console_listen="127.0.0.1:0", http_listen="127.0.0.1:0", http_peer_requests_per_s=0
+        )
+        async with running(with_http) as app:
             addresses = (app.console_address, app.http_address)
             longest_s = max([await _least_held_s(one, request) for one in addresses for request in flooding.posts(one)])
     return [at_most("event loop held by the dearest HTTP request", longest_s * 1000, 10.0, unit=" ms")]
@@ -132,7 +134,7 @@ async def _measured(seconds: float) -> list[Figure]:
 
 
 def _beside(refused_s: list[float]) -> list[Figure]:
-    """Return how long one caller besides the flood waits for its refusals; too slow a machine refuses it nothing."""
+    """Return how long one caller beside the flood waits for refusals; none if the machine is too slow to refuse any."""
     seen = at_least("refused calls beside the flood", len(refused_s), 1)
     if not refused_s:
         return [seen]

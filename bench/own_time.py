@@ -1,4 +1,4 @@
-"""The sidecar's own cost of a turn: the assembler and the answer's message, in this process, with sources that answer at once.
+"""Measures the sidecar's own cost of a turn: the assembler and the answer's message, with sources that answer at once.
 
 Built from the same parts as the service; only the receipt is captured instead of written, so that it can be timed separately,
 and no embedder is called.

@@ -1,4 +1,4 @@
-"""Wiki pages by the hundred thousand, written straight into their tables from a seeded generator."""
+"""Writes wiki pages by the hundred thousand directly into their tables, from a seeded generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of a turn cost: processor time of the functions that they consist of, each without the parts it calls.
+"""Measures the parts of a turn: the processor time of each part's functions, without the parts that they call.
 
 A coroutine is timed step by step, so that nothing else that runs while it waits counts. What is left of a process's time is
 gRPC, the event loop and the threads of the embedder.
@@ -74,15 +74,15 @@ class PartTimes:
 
     def _timed(self, part: str, function: _Function) -> _Function:
         @wraps(function)
-        def timed(*given: Any, **named: Any) -> Any:
-            return self._counted(part, partial(function, *given, **named))
+        def timed(*args: Any, **named: Any) -> Any:
+            return self._counted(part, partial(function, *args, **named))
 
         return timed
 
     def _timed_steps(self, part: str, function: Callable[..., Coroutine[Any, Any, Any]]) -> _Function:
         @wraps(function)
-        async def timed(*given: Any, **named: Any) -> Any:
-            return await self._stepped(part, function(*given, **named))
+        async def timed(*args: Any, **named: Any) -> Any:
+            return await self._stepped(part, function(*args, **named))
 
         return timed
 

@@ -36,7 +36,7 @@ None for NULL.
 
 
 class PgbenchFailed(RuntimeError):
-    """pgbench cannot run a turn's queries; what it said follows."""
+    """pgbench cannot run a turn's queries; the message is its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class Script:
 def write_scripts(folder: Path, scope: Scope, questions: Sequence[Asked]) -> list[Script]:
     """Write a script for each question, and return them."""
     scripts = []
-    for number, asked in enumerate(questions):
+    for number, question in enumerate(questions):
         values: dict[str, str] = {}
-        text = "\n".join(_lines(scope, asked, f"q{number}", values)) + "\n"
+        text = "\n".join(_lines(scope, question, f"q{number}", values)) + "\n"
         file = folder / f"turn-{number}.pgbench"
         file.write_text(text)
         scripts.append(Script(file, values))
@@ -77,7 +77,7 @@ async def turns_per_s(dsn: str, scripts: Sequence[Script], *, seconds: float, cl
     return float(found[1])
 
 
-def _lines(scope: Scope, asked: Asked, prefix: str, values: dict[str, str]) -> Iterator[str]:
+def _lines(scope: Scope, question: Asked, prefix: str, values: dict[str, str]) -> Iterator[str]:
     """Yield the lines of a turn, and note the values of its variables."""
     found = {query.name: query for query in all_queries()}
     for is_owners, names in _TURN:
@@ -85,7 +85,7 @@ def _lines(scope: Scope, asked: Asked, prefix: str, values: dict[str, str]) -> I
         yield from _opening(scope, is_owners=is_owners)
         yield "\\endpipeline"
         for name in names:
-            yield _with_variables(found[name], asked[name], f"{prefix}_{name}", values)
+            yield _with_variables(found[name], question[name], f"{prefix}_{name}", values)
         yield "COMMIT;"
 
 
@@ -99,12 +99,12 @@ def _opening(scope: Scope, *, is_owners: bool) -> list[str]:
     return [f"{statement.strip()};" for statement in (opened.opening + opened.scope).split(";") if statement.strip()]
 
 
-def _with_variables(query: Query, given: Mapping[str, str | None], prefix: str, values: dict[str, str]) -> str:
+def _with_variables(query: Query, parameters: Mapping[str, str | None], prefix: str, values: dict[str, str]) -> str:
     """Return the query on one line, a variable for each parameter; pgbench knows no empty ones, so those stand as text."""
 
     def variable(number: re.Match[str]) -> str:
         name = query.parameters[int(number[1]) - 1]
-        value = given[name]
+        value = parameters[name]
         if not value:
             return "NULL" if value is None else "''"
         values[f"{prefix}_{name}"] = value

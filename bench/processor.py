@@ -1,4 +1,4 @@
-"""Processor time of this process and of its Postgres server. Unlike wall time, it excludes a busy machine's other work."""
+"""Measures the processor time of this process and its Postgres server, which excludes a busy machine's other work."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Spent:
     server_s: float
 
     def since(self, before: Spent) -> Spent:
-        """Return what was spent between two moments."""
+        """Return the difference from an earlier measurement."""
         return Spent(self.own_s - before.own_s, self.server_s - before.server_s)
 
     @property
     def both_s(self) -> float:
-        """Both together."""
+        """The sum of both."""
         return self.own_s + self.server_s
 
 
 def spent(data_dir: Path) -> Spent:
-    """Return what was spent so far, by the server of the embedded Postgres in this directory (Linux only)."""
+    """Return the processor time so far; the server is the embedded Postgres in this directory (Linux only)."""
     (pidfile,) = data_dir.rglob("postmaster.pid")
     postmaster = pidfile.read_text(encoding="utf-8").split("\n", 1)[0]
     ticks = 0

@@ -1,4 +1,4 @@
-"""The size of a leaf prompt in a small and in a large wiki, and whether it shows the right pages."""
+"""Measures the size of a leaf prompt in a small and a large wiki, and the share of the right pages that it shows."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ async def _prompts(pools: Pools, scope: Scope, pages: int, rounds: int) -> tuple
     chance, count = random.Random(5), meters.meter_for(DEFAULT_MODEL_ID).count_one
     spent = wanted = shown = 0
     for number in range(rounds):
-        memories, told = _batch(titles, chance, number)
+        memories, named = _batch(titles, chance, number)
         async with scoped(pools.background, scope, read_only=True) as connection:
             batch = await views.leaf_batch(connection, scope, memories, Looking(Sight(), count))
-        asked = prompt.leaf(batch)
-        spent += count(asked.system) + count(asked.user)
+        request = prompt.leaf(batch)
+        spent += count(request.system) + count(request.user)
         seen = {page.title for page in batch.pages}
-        wanted += len(told)
-        shown += len(told & seen)
+        wanted += len(named)
+        shown += len(named & seen)
     return spent / rounds, shown / wanted
 
 

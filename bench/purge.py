@@ -1,4 +1,4 @@
-"""A purge of a large database: how long it takes, what turns see of it meanwhile, and whether the files still hold the words.
+"""Measures a purge of a large database: its duration, turns during it, and whether the files still hold the words.
 
 Owners have turns, memories, documents and pages with vectors, and receipts. One word of an owner and a whole other owner are
 forgotten by calls to a service; then the purge runs as `serve` runs it, while a third owner asks.
@@ -38,15 +38,15 @@ _sql = queries.load(__file__)
 _SIZES = Sizes(turns=5_000, memories=5_000, chunks=1_000, pages=500)
 _OWNERS, _RECEIPTS = 20, 10_000
 _DIMENSIONS = 384
-_WORD, _NAME = "qxzvkjwhbpq", "zkqjvxwpghd"  # stand in no other text
+_WORD, _NAME = "qxzvkjwhbpq", "zkqjvxwpghd"  # in no other text
 _SAYINGS, _CONTEXTS = 20, 10
 _BOUND_S, _BEGINS_WITHIN_S = 600.0, 300.0
 _PAUSE_S, _PATIENCE_S = 0.2, 300
 
 
 @dataclass(slots=True)
-class _Asked:
-    """What a caller got while the purge ran."""
+class _Turns:
+    """The turns that a caller asked for while the purge ran."""
 
     took_s: list[float] = field(default_factory=list)
     degraded: int = 0
@@ -76,7 +76,7 @@ async def _measured(owners: int, receipts: int) -> list[Figure]:
         wordy, named, asking = [await _client(stack, settings, process.address, number) for number in (1, 2, 3)]
         admin = await _client(stack, settings, process.address, 2, is_admin=True)
         for one, word in ((wordy, _WORD), (named, _NAME)):
-            await _say(one, word)
+            await _write_word(one, word)
         for number in range(_CONTEXTS):
             await _ask(asking, f"What is said of gate {number}?")
         files, took = settings.data_dir.parent / "pg", _Took()
@@ -92,12 +92,12 @@ async def _measured(owners: int, receipts: int) -> list[Figure]:
             began = time.monotonic()
             await admin.forget_owner()
             took.owner_s = time.monotonic() - began
-        asked, report = await _purged(asking, database, took)
+        turns, report = await _purged(asking, database, took)
         took.held_after = await asyncio.to_thread(_holding, files)
         async with direct(database.direct_dsn) as connection:
             after = await _sql.sizes(connection)
     assert not report.left, f"left: {report}"
-    return [*_figures(took, asked, report), *_about(before, after, owners)]
+    return [*_figures(took, turns, report), *_about(before, after, owners)]
 
 
 async def _fill(database: Database, owners: int) -> None:
@@ -120,38 +120,38 @@ async def _client(
 
 
 async def _ask(client: AsyncSidecar, message: str) -> bool:
-    """Ask for a context, and for its receipt, which waits until that is written; return whether it is degraded."""
+    """Ask for a context, wait until its receipt is written, and return whether the turn is degraded."""
     assembly = await client.assemble_context(message=message, thread_id="said", model_id="gpt-4o")
     await client.explain_assembly(receipt_id=assembly.receipt_id)
     return assembly.degraded
 
 
-async def _say(client: AsyncSidecar, word: str) -> None:
+async def _write_word(client: AsyncSidecar, word: str) -> None:
     """Write a word into memories and turns, and use it in contexts."""
     texts = [f"The word at gate {number} of the old harbour is {word}." for number in range(_SAYINGS)]
     await client.retain(memories=[NewMemory(text=text) for text in texts])
-    said = [NewTurn(client_turn_id=f"said-{at}", role="user", text=text) for at, text in enumerate(texts)]
-    await client.append_turns(thread_id="said", turns=said)
+    turns = [NewTurn(client_turn_id=f"said-{at}", role="user", text=text) for at, text in enumerate(texts)]
+    await client.append_turns(thread_id="said", turns=turns)
     for number in range(_CONTEXTS):
         await _ask(client, f"What is the word at gate {number}, {word}?")
 
 
-async def _purged(client: AsyncSidecar, database: Database, took: _Took) -> tuple[_Asked, PurgeReport]:
+async def _purged(client: AsyncSidecar, database: Database, took: _Took) -> tuple[_Turns, PurgeReport]:
     """Purge, and ask the service until the purge ends."""
-    asked = _Asked()
+    turns = _Turns()
     began = time.monotonic()
     purging = asyncio.create_task(purge(database.direct_dsn))
     while not purging.done():
         at = time.monotonic()
         try:
             assembly = await client.assemble_context(message="What is at the gate?", model_id="gpt-4o")
-            asked.degraded += assembly.degraded
+            turns.degraded += assembly.degraded
         except SidecarCallError:
-            asked.refused += 1
-        asked.took_s.append(time.monotonic() - at)
+            turns.refused += 1
+        turns.took_s.append(time.monotonic() - at)
         await asyncio.wait({purging}, timeout=_PAUSE_S)
     took.purge_s = time.monotonic() - began
-    return asked, await purging
+    return turns, await purging
 
 
 def _holding(files: Path) -> int:
@@ -167,16 +167,16 @@ def _holding(files: Path) -> int:
     return count
 
 
-def _figures(took: _Took, asked: _Asked, report: PurgeReport) -> Iterator[Figure]:
+def _figures(took: _Took, turns: _Turns, report: PurgeReport) -> Iterator[Figure]:
     yield plain("a word shown and forgotten", took.word_s, unit=" s")
     yield plain("an owner forgotten", took.owner_s, unit=" s")
     yield plain("files that hold the words before the purge", took.held_before)
     yield at_most("files that hold the words after it", took.held_after, 0)
     note = f"{len(report.tables)} tables; it begins within {_BEGINS_WITHIN_S:.0f} s"
     yield at_most("the purge", took.purge_s, _BOUND_S - _BEGINS_WITHIN_S, unit=" s", note=note)
-    yield plain("turns asked meanwhile", len(asked.took_s), note=f"{asked.degraded} degraded, {asked.refused} refused")
-    yield plain("the longest of them", max(asked.took_s), unit=" s")
-    yield plain("their p50", quantile(asked.took_s, 0.5), unit=" s")
+    yield plain("turns asked meanwhile", len(turns.took_s), note=f"{turns.degraded} degraded, {turns.refused} refused")
+    yield plain("the longest of them", max(turns.took_s), unit=" s")
+    yield plain("their p50", quantile(turns.took_s, 0.5), unit=" s")
 
 
 def _about(before: asyncpg.Record, after: asyncpg.Record, owners: int) -> Iterator[Figure]:

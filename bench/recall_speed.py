@@ -1,4 +1,4 @@
-"""Recall of all four sources at once, with a large scope and a million rows outside it, without embedding the question."""
+"""Measures recall from all four sources at once, without embedding: a large owner beside a million rows of other owners."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Draft = tuple[int, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What one owner has."""
+    """The number of an owner's rows of each kind."""
 
     turns: int = 5_000
     memories: int = 10_000
@@ -62,13 +62,13 @@ class Sizes:
 
     @property
     def rows(self) -> int:
-        """The texts of one owner: of a page its summary and its section."""
+        """The number of an owner's texts; a page has two, its summary and its section."""
         return self.turns + self.memories + self.chunks + 2 * self.pages
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
-    """What each question took, and what one took of processors: of the server's, and of this process'."""
+class _Costs:
+    """The milliseconds of each question, and the processor milliseconds of a question in the server and in this process."""
 
     took_ms: list[float]
     server_ms: float
@@ -76,7 +76,7 @@ class _Answered:
 
 
 def run(*, scale: float) -> list[Figure]:
-    """Return the figures; `scale` is the share of the million rows outside, the scope's own size stays."""
+    """Return the figures; `scale` is the share of the million rows of other owners."""
     return uvloop.run(_measured(Sizes(), round(_OUTSIDE_ROWS * scale)))
 
 
@@ -93,18 +93,18 @@ async def _measured(sizes: Sizes, outside_rows: int) -> list[Figure]:
             Source.WIKI: WikiSource(pools.turn),
         }
         drafts = drafted(sizes)
-        asked = _questions([text for _, text, _, _ in drafts], number)
+        queries = _questions([text for _, text, _, _ in drafts], number)
         calm_collector()  # as a served process does
         await fill(database.dsn, drafts, sizes, number, owners=range(1, 2))
         data_dir = settings.data_dir.parent
-        alone = await _answered(sources, asked, data_dir)
+        alone = await _costs(sources, queries, data_dir)
         others = range(2, 2 + max(1, outside_rows // sizes.rows))
         began = time.monotonic()
         await fill(database.dsn, drafts, sizes, number, owners=others)
         built_s = time.monotonic() - began
-        among = await _answered(sources, asked, data_dir)
-        lexical = await _answered(sources, [_without_vectors(query) for query in asked], data_dir)
-        by_source = {source: await _apart_ms(source, one, asked) for source, one in sources.items()}
+        among = await _costs(sources, queries, data_dir)
+        lexical = await _costs(sources, [_without_vectors(query) for query in queries], data_dir)
+        by_source = {source: await _apart_ms(source, one, queries) for source, one in sources.items()}
         await pools.close()
         disk_mb = size_mb(settings)
     outside = len(others) * sizes.rows
@@ -174,38 +174,38 @@ async def _fill_owner(connection: Connection, sizes: Sizes, number: int, owner: 
 
 def _questions(texts: list[str], number: int) -> list[SourceQuery]:
     writer, numbers = Writer(99), np.random.default_rng(9)
-    asked = []
+    queries = []
     for _ in range(_QUESTIONS):
         message = writer.question_about(writer.pick(texts))
         vector = numbers.normal(size=_DIMENSIONS)
         reading = read(message, today=_NOW.date())
         meaning = Meaning(number, (literal((vector / np.linalg.norm(vector)).tolist()),) * len(reading.parts))
-        asked.append(SourceQuery(message, reading.words, "thread", "owner-1", "", "", "", _NOW, reading, meaning))
-    return asked
+        queries.append(SourceQuery(message, reading.words, "thread", "owner-1", "", "", "", _NOW, reading, meaning))
+    return queries
 
 
 def _without_vectors(query: SourceQuery) -> SourceQuery:
     return SourceQuery(query.text, query.words, query.thread_id, query.agent_id, "", "", "", query.now, query.reading)
 
 
-async def _answered(sources: dict[Source, ContextSource], asked: list[SourceQuery], data_dir: Path) -> _Answered:
-    """Return what the questions took, all sources at once; the first ones warm up."""
+async def _costs(sources: dict[Source, ContextSource], queries: list[SourceQuery], data_dir: Path) -> _Costs:
+    """Return the costs of queries to all sources at once, without those of the first, which warm up."""
     took_ms = []
     before = processor.spent(data_dir)
-    for place, query in enumerate(asked):
+    for place, query in enumerate(queries):
         if place == _WARM_QUESTIONS:
             before = processor.spent(data_dir)
         began = time.perf_counter()
         await asyncio.gather(*(one.find(query, _SCOPE, _limits(source)) for source, one in sources.items()))
         took_ms.append((time.perf_counter() - began) * 1000)
-    used, counted = processor.spent(data_dir).since(before), len(asked) - _WARM_QUESTIONS
-    return _Answered(took_ms[_WARM_QUESTIONS:], used.server_s * 1000 / counted, used.own_s * 1000 / counted)
+    used, counted = processor.spent(data_dir).since(before), len(queries) - _WARM_QUESTIONS
+    return _Costs(took_ms[_WARM_QUESTIONS:], used.server_s * 1000 / counted, used.own_s * 1000 / counted)
 
 
-async def _apart_ms(source: Source, one: ContextSource, asked: list[SourceQuery]) -> list[float]:
+async def _apart_ms(source: Source, one: ContextSource, queries: list[SourceQuery]) -> list[float]:
     """Return the milliseconds of some questions to one source by itself."""
     took_ms = []
-    for query in asked[:40]:
+    for query in queries[:40]:
         began = time.perf_counter()
         await one.find(query, _SCOPE, _limits(source))
         took_ms.append((time.perf_counter() - began) * 1000)

@@ -1,4 +1,4 @@
-"""Time until turns are complete again after the database of a served sidecar was killed, on a busy machine."""
+"""Measures the time until turns are complete again after the database of a served sidecar is killed, on a busy machine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _THREAD = "harbour"
 
 @dataclass(slots=True)
 class _Seen:
-    """When writes were sent and answered, turns were answered whole, and turns were answered in part or not at all."""
+    """The times at which writes were sent and answered, and at which turns were answered whole, and in part or not at all."""
 
     writes: list[tuple[float, float]] = field(default_factory=list)
     whole: list[float] = field(default_factory=list)
@@ -132,7 +132,7 @@ async def _well_for(seen: _Seen, seconds: float) -> float:
 
 
 async def _first(found: Callable[[], float | None]) -> float:
-    """Return the moment once there is one."""
+    """Wait for a moment, and return it."""
     async with asyncio.timeout(_PATIENCE_S):
         while (moment := found()) is None:  # noqa: ASYNC110  # the callers set no event
             await asyncio.sleep(0.01)
@@ -152,7 +152,7 @@ def _victim(pgdata: Path, *, is_backend: bool) -> int:
 
 @asynccontextmanager
 async def _callers(channel: grpc.aio.Channel, settings: Settings, seen: _Seen) -> AsyncIterator[None]:
-    """Have turns asked and turns and memories written, without end, until the block ends."""
+    """Ask for turns and write turns and memories in a loop until the block ends."""
     metadata = calling.metadata(settings)
     call = {method: channel.unary_unary(method) for method in (calling.ASSEMBLE, _APPEND, _RETAIN)}
 
@@ -222,7 +222,7 @@ async def _serving(settings: Settings) -> AsyncIterator[asyncio.subprocess.Proce
 
 @contextmanager
 def _busy(processes: int) -> Iterator[None]:
-    """Keep so many processes computing for nothing."""
+    """Keep so many processes busy within the block."""
     spawning = multiprocessing.get_context("spawn")
     running = [spawning.Process(target=_compute, daemon=True) for _ in range(processes)]
     for process in running:

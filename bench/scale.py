@@ -1,6 +1,6 @@
-"""What a turn costs among many owners: the same question in two databases, of few and of many tenants, asked turn about.
+"""Measures the cost of a turn among many owners: the same question to two databases, of few and of many tenants, alternately.
 
-Each owner has five turns and five memories. A third measure asks inside one large tenant, which a key by tenant does not split.
+Each owner has five turns and five memories. A third database has one large tenant, whose rows a key by tenant does not separate.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Cost:
-    """What turns took: milliseconds on the clock, and of the processor of both sides."""
+    """The cost of turns: wall milliseconds, and processor milliseconds of the service and of Postgres."""
 
     took_ms: list[float]
     processor_s: float = 0.0
@@ -91,14 +91,14 @@ async def _measured(scale: float) -> list[Figure]:
         questions = [Writer(99).question_about(drafts[number * 37 % _DRAFTS][1]) for number in range(_ROUNDS)]
         large = tenants["many"] + 1
         # Where to ask: the database, its first tenant and how many there are, and the owners of each.
-        asked = [
+        blocks = [
             (few, 1, tenants["few"], _OWNERS_A_TENANT),
             (many, 1, tenants["many"], _OWNERS_A_TENANT),
             (many, large, 1, large_owners),
         ]
-        drawn, costs = Random(1), [_Cost([]) for _ in asked]
+        drawn, costs = Random(1), [_Cost([]) for _ in blocks]
         for block in (questions[at : at + _BLOCK] for at in range(0, _ROUNDS, _BLOCK)):
-            for (place, first, count, owners), cost in zip(asked, costs, strict=True):
+            for (place, first, count, owners), cost in zip(blocks, costs, strict=True):
                 scopes = [_scope(first + drawn.randrange(count), 1 + drawn.randrange(owners)) for _ in block]
                 await _ask_block(place, list(zip(scopes, block, strict=True)), cost)
         async with installation(many.pools.background) as connection:
@@ -189,11 +189,11 @@ async def _put(connection: queries.Connection, span: tuple[int, int], owners: in
     await _sql.put_memories(connection, **owned, drafts=_DRAFTS, now=_NOW)
 
 
-async def _ask_block(place: _Place, asked: list[tuple[Scope, str]], into: _Cost) -> None:
-    """Ask one after another and add what it took; the first block of a place warms it up."""
+async def _ask_block(place: _Place, messages: list[tuple[Scope, str]], into: _Cost) -> None:
+    """Ask the messages one after another and add their cost; the first block of a place warms it up."""
     before = processor.spent(place.data_dir)
     took_ms = []
-    for scope, message in asked:
+    for scope, message in messages:
         try:
             took_ms.append(await _ask(place, scope, message))
         except RequiredSourceFailed:

@@ -91,6 +91,6 @@ async def _until_stopped(
     async with running(settings, sources=sources, part=part) as app:
         calm_collector()
         line.send(app.addresses[0])
-        while (asked := await asyncio.to_thread(line.recv)) != _STOP:
+        while (command := await asyncio.to_thread(line.recv)) != _STOP:
             usage = resource.getrusage(resource.RUSAGE_SELF)
-            line.send(usage.ru_utime + usage.ru_stime if asked == _CPU else times.taken() if times else {})
+            line.send(usage.ru_utime + usage.ru_stime if command == _CPU else times.taken() if times else {})

@@ -1,4 +1,4 @@
-"""Slow HTTP services in a process of their own: a knowledge base, AgentCore's records and Hindsight's recall.
+"""Slow HTTP services in a separate process: a knowledge base, AgentCore's records and Hindsight's recall.
 
 They check nothing and always answer the same, so that only the client is measured.
 """
@@ -68,7 +68,7 @@ class _Services:
         self._answers = {ending: json.dumps(body).encode() for ending, body in _answers(namespace).items()}
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer what comes in on one connection, one call after the other."""
+        """Answer the calls of one connection, one after the other."""
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -98,7 +98,7 @@ def _framed(status: int, body: bytes, headers: str = "") -> bytes:
 
 
 def _answers(namespace: str) -> Mapping[str, object]:
-    """Return what is answered by how the path ends, ten texts of about a kilobyte each."""
+    """Return the answer for this path: ten texts of about a kilobyte each."""
     texts = [f"Passage {number} of the handbook. " + "harbour " * _WORDS for number in range(_PASSAGES)]
     passages = [
         {

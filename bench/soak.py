@@ -1,4 +1,4 @@
-"""An hour of steady use: what each process and the database's files hold as it goes on, and where that ends.
+"""Measures an hour of steady use: the memory of each process and the size of the database's files over time.
 
 `sidecar serve` runs as installed on an embedded Postgres of its own. Owners take turns: two turns are appended, sometimes a
 memory is retained or forgotten, a context is assembled, and its usage reported. Every ten seconds the memory of each process is
@@ -43,7 +43,7 @@ _MOST_GROWTH = 1.05
 
 @dataclass(slots=True)
 class _Seen:
-    """What was sampled: megabytes by kind of process over time, and what was done."""
+    """The samples: megabytes by kind of process over time; and the counts of the work done."""
 
     megabytes: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     steps: int = 0
@@ -74,7 +74,7 @@ async def _measured(seconds: float) -> list[Figure]:
 
 
 async def _call(root: Path, seen: _Seen, seconds: float) -> None:
-    """Make steps at a steady rate until the time is over; a refused call is counted, and the next is made."""
+    """Make steps at a steady rate until the time is over; a refused call is counted and skipped."""
     drawn, ends = Random(7), time.monotonic() + seconds
     token = Token(root, _TENANT, [f"owner-{number}" for number in range(_OWNERS)])
     async with AsyncSidecar(address(root), token.current) as shared:
@@ -94,10 +94,10 @@ async def _call(root: Path, seen: _Seen, seconds: float) -> None:
 
 async def _step(client: AsyncSidecar, drawn: Random, memories: list[str], step: int) -> None:
     thread = f"thread-{step // (_OWNERS * 20)}"
-    said = [
+    turns = [
         NewTurn(client_turn_id=f"{step}-{role}", role=role, text=_sentence(drawn)) for role in ("user", "assistant")
     ]
-    await client.append_turns(thread_id=thread, turns=said)
+    await client.append_turns(thread_id=thread, turns=turns)
     if step % 3 == 0:
         memories += (await client.retain(memories=[NewMemory(text=_sentence(drawn))])).memory_ids
     if step % 50 == 0 and memories:
@@ -126,8 +126,8 @@ def _sample(pid: int, root: Path, seen: _Seen) -> None:
             megabytes[kind] += int(next(line for line in lines if line.startswith("Pss:")).split()[1]) / 1024
     for kind, size in megabytes.items():
         seen.megabytes[kind].append(size)
-    told = ", ".join(f"{kind} {size:.0f} MB" for kind, size in megabytes.items())
-    sys.stderr.write(f"{(time.monotonic() - seen.began_s) / 60:.1f} min: {told}, {seen.steps} steps\n")
+    sizes = ", ".join(f"{kind} {size:.0f} MB" for kind, size in megabytes.items())
+    sys.stderr.write(f"{(time.monotonic() - seen.began_s) / 60:.1f} min: {sizes}, {seen.steps} steps\n")
 
 
 async def _table_bytes(root: Path) -> dict[str, float]:
@@ -139,7 +139,7 @@ async def _table_bytes(root: Path) -> dict[str, float]:
 
 
 def _memory(seen: _Seen, seconds: float) -> Iterator[Figure]:
-    """Yield where each process's memory began and ended, and by how much it grew over the last third."""
+    """Yield the first and last memory of each process, and its growth over the last third."""
     note = f"{seconds / 60:.0f} min, {seen.steps} steps, {seen.refused} refused"
     for kind, sizes in seen.megabytes.items():
         yield plain(f"{kind}: after a tenth of the time", _mean_about(sizes, 0.1), unit=" MB", note=note)

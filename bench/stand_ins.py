@@ -26,7 +26,7 @@ _REFS = {Source.THREAD: "turn", Source.KNOWLEDGE: "chunk", Source.MEMORY: "memor
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """Answers with what it holds, after `delay_s` seconds when that is above zero."""
+    """A source with one answer, given after `delay_s` seconds if that is above zero."""
 
     answer: SourceAnswer
     delay_s: float = 0.0
@@ -43,7 +43,7 @@ class Instant:
 
 
 class InTurn:
-    """Gives one answer after the other, and the first again after the last."""
+    """A source that gives its answers in turn, again and again."""
 
     def __init__(self, answers: Iterable[SourceAnswer]) -> None:
         self._answers = cycle(answers)
@@ -61,7 +61,7 @@ class InTurn:
 
 @dataclass(frozen=True, slots=True)
 class Hung:
-    """Never answers."""
+    """A source that never answers."""
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Wait until cancelled."""
@@ -72,7 +72,7 @@ class Hung:
 def sources(
     counts: Mapping[Source, int], *, seed: int = 1, turns: int = 8, delays_s: Mapping[Source, float] | None = None
 ) -> dict[Source, ContextSource]:
-    """Return sources that offer so many items each; the thread also says its last `turns` turns."""
+    """Return sources that offer so many items each; the thread also has `turns` recent turns."""
     delays = delays_s or {}
     return {
         source: Instant(answer(source, count, seed=seed, turns=turns), delays.get(source, 0.0))

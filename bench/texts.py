@@ -39,14 +39,14 @@ class Writer:
     def texts(self, count: int, words: int) -> list[str]:
         """Return so many texts of about so many words each."""
         sizes = self._rng.integers(max(3, words * 3 // 4), words * 5 // 4 + 4, count)
-        told = self._telling(int(sizes.sum()))
+        stream = self._telling(int(sizes.sum()))
         ends = np.cumsum(sizes)
-        return [_sentences(told[end - size : end]) for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
+        return [_sentences(stream[end - size : end]) for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
 
     def question_about(self, text: str) -> str:
         """Return a question of about nine words, three or four of them telling ones from the text."""
-        told = [word for word in _plain(text) if word not in STOP_WORDS and len(word) > 2]
-        chosen = self._rng.choice(told or self._words, size=min(4, max(3, len(told) // 20)))
+        telling = [word for word in _plain(text) if word not in STOP_WORDS and len(word) > 2]
+        chosen = self._rng.choice(telling or self._words, size=min(4, max(3, len(telling) // 20)))
         return f"What did we say about the {chosen[0]} and {' '.join(chosen[1:])} that I had?"
 
     def name(self) -> str:

@@ -106,7 +106,7 @@ async def _stubbed_rounds(settings: Settings, site: Served, callers: Callers, se
 
 
 async def _with_cpu(site: Served, callers: Callers, load: Load) -> tuple[Heard, float]:
-    """Return what was heard, and the server's processor seconds for each answer."""
+    """Return the results of the calls, and the server's processor seconds for each answer."""
     before_s = site.cpu_s()
     heard = await callers.call(load)
     return heard, (site.cpu_s() - before_s) / max(1, len(heard.answered_s))
@@ -168,10 +168,10 @@ async def _parts_ms(turns: str, site: Served, callers: Callers, load: Load) -> l
     count = len(heard.answered_s)
     spent = {part: spent_s * 1000 / count for part, spent_s in site.parts_s().items()}
     spent["gRPC, the event loop, other threads"] = cpu_s * 1000 - sum(spent.values())
-    told = sorted(spent.items(), key=lambda one: -one[1])
+    by_part = sorted(spent.items(), key=lambda one: -one[1])
     return [
         plain(f"{turns}: the server's processor time for a turn", cpu_s * 1000, unit=" ms", note=f"{count} turns"),
-        *(plain(f"{turns}: {part}", took_ms, unit=" ms") for part, took_ms in told),
+        *(plain(f"{turns}: {part}", took_ms, unit=" ms") for part, took_ms in by_part),
     ]
 
 
@@ -194,10 +194,10 @@ async def _stored_rounds(
 ) -> list[_StoredRound]:
     async with own_database(embedder="minilm" if embedder else "none") as (settings, database):
         pools = await open_pools(database.dsn, PoolsConfig())
-        questions, asked = await _filled(pools, sizes, embedder)
+        questions, parameters = await _filled(pools, sizes, embedder)
         await pools.close()
         with Callers() as callers, tempfile.TemporaryDirectory(prefix="context-sidecar-bench-") as folder:
-            scripts = pgbench.write_scripts(Path(folder), corpus.SCOPE, asked)
+            scripts = pgbench.write_scripts(Path(folder), corpus.SCOPE, parameters)
             alone = partial(pgbench.turns_per_s, database.dsn, scripts, data_dir=settings.data_dir.parent / "pg")
             async with served(settings) as site:
                 proof = calling.metadata(settings)
@@ -219,7 +219,7 @@ async def _stored_rounds(
 async def _filled(
     pools: Pools, sizes: corpus.Sizes, embedder: LocalEmbedder | None
 ) -> tuple[list[str], list[pgbench.Asked]]:
-    """Write the corpus, with vectors if there is an embedder; return questions about it, and what some of them ask for."""
+    """Write the corpus, with vectors if there is an embedder; return questions about it, and the query parameters of some."""
     await corpus.put_tenant(pools.background, _PATIENT)
     count = _QUESTIONS_EMBEDDED if embedder else _QUESTIONS
     questions = await corpus.fill(pools.background, sizes, questions=count)
@@ -227,17 +227,17 @@ async def _filled(
     async with tenant_scoped(pools.background, corpus.SCOPE.tenant_id) as connection:
         await connection.execute("RESET ROLE; ANALYZE")  # what autovacuum does seconds after such a load
     bases = await _assigned_bases(pools.turn)
-    asked = []
+    parameters = []
     for question in questions[:_QUESTIONS]:
         reading = read(question, speakers=(), today=_TODAY)
         vectors = await embedder.embed([part.text for part in reading.parts]) if embedder else ()
         meaning = Meaning(number, tuple(literal(vector.tolist()) for vector in vectors))
-        asked.append(_asked(reading, bases, meaning))
-    return questions, asked
+        parameters.append(_parameters(reading, bases, meaning))
+    return questions, parameters
 
 
 async def _put_vectors(pool: Pool, embedder: LocalEmbedder) -> int:
-    """Give every text a vector under the embedder's number, and return that. What the vectors are costs no search anything."""
+    """Give every text a random vector under the embedder's number, and return the number. Search time does not depend on them."""
     number = await embedders.number_of(pool, embedder.name, embedder.dimensions)
     assert number is not None, "the embedded Postgres keeps vectors"
     random = Numbered(_Random(embedder.name, embedder.dimensions), number)
@@ -247,7 +247,7 @@ async def _put_vectors(pool: Pool, embedder: LocalEmbedder) -> int:
 
 
 class _Random:
-    """An embedder that computes nothing: in the time that the built-in one takes for a corpus, a benchmark would end."""
+    """An embedder of random vectors, because the built-in one would take longer for a corpus than the benchmark."""
 
     question_prefix = ""
 
@@ -263,7 +263,7 @@ class _Random:
 
 
 async def _embedded_per_s(embedder: LocalEmbedder, questions: Sequence[str], seconds: float) -> float:
-    """Return how many questions a second the embedder reads when nothing else is done, asked as many at once as turns are."""
+    """Return the questions a second that the idle embedder reads, with as many at once as there are turns at once."""
     began, left = time.perf_counter(), cycle(questions)
     read_count = 0
 
@@ -284,7 +284,7 @@ async def _assigned_bases(pool: Pool) -> tuple[UUID, ...]:
         )
 
 
-def _asked(reading: Reading, bases: Sequence[UUID], meaning: Meaning) -> pgbench.Asked:
+def _parameters(reading: Reading, bases: Sequence[UUID], meaning: Meaning) -> pgbench.Asked:
     """Return the parameters that the sources ask a question's queries with, under the built-in profile."""
     tenant = {"tenant_id": str(corpus.SCOPE.tenant_id)}
     owner = tenant | {"owner_id": str(corpus.SCOPE.owner_id)}

@@ -1,4 +1,4 @@
-"""What watching costs a turn: processor time of the turn's own thread for its ids, its metrics and its spans."""
+"""Measures the cost of telemetry: processor time of a turn's thread for its ids, metrics and spans."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SAMPLED, _UNSAMPLED = "01", "00"
 
 
 def run(*, scale: float) -> list[Figure]:
-    """Return what watching costs, beside what a turn takes."""
+    """Return the cost of telemetry, and that of a turn."""
     rounds = max(50, round(2000 * scale))
     turn_ms = asyncio.run(own_time.measured(max(10, round(60 * scale))))[0].value
     full_ms, none_ms = _cost_ms(rounds, _SAMPLED), _cost_ms(rounds, _UNSAMPLED)
@@ -39,18 +39,18 @@ def run(*, scale: float) -> list[Figure]:
 
 
 class _Nowhere(SpanExporter):
-    """An exporter that is always done."""
+    """An exporter that drops all spans."""
 
     def export(self, spans: object) -> SpanExportResult:
-        """Say that they were sent."""
+        """Report success."""
         return SpanExportResult.SUCCESS
 
     def shutdown(self) -> None:
-        """End."""
+        """Do nothing."""
 
 
 def _cost_ms(rounds: int, flags: str) -> float:
-    """Return the median milliseconds of this thread for one watched turn."""
+    """Return the median milliseconds of this thread for the telemetry of one turn."""
     watch = Watch(WatchConfig(slow_turn_s=1e9), processor=BatchSpanProcessor(_Nowhere(), max_queue_size=1_000_000))
     metadata: dict[str, str | bytes] = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-{flags}"}
     receipt = _receipt()

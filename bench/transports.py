@@ -1,4 +1,4 @@
-"""What calling AWS costs a whole turn: boto3 in threads, beside botocore's own serializer, signer and parser on aiohttp.
+"""Measures the cost of AWS calls in a turn: boto3 in threads, against botocore's serializer, signer and parser on aiohttp.
 
 The turn is a real one, 32 at once, with a knowledge base over HTTP: beside four local sources, and as the only source. The
 figure is the serving process's processor time. Without aiohttp, which is no dependency, boto3 is measured alone.
@@ -46,7 +46,7 @@ from store.scope import Scope
 
 WIDTH, ROUNDS = 32, 6
 MOST_COST = 1.15
-"""How much dearer a turn may be before another transport is worth its code."""
+"""The ratio of costs from which another transport is worth its code."""
 _BASE, _REGION, _SERVICE = "ABCDEFGHIJ", "eu-central-1", "bedrock-agent-runtime"
 _BOUNDS = CallLimits(deadline_s=20.0, concurrency=WIDTH, may_hedge=False)
 _KINDS: Mapping[Source, Any] = {
@@ -67,7 +67,7 @@ class Local:
     dsn: str
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return what the built-in source brings."""
+        """Return the built-in source's answer."""
         made: ContextSource = _KINDS[self.source](await _pool(self.dsn))
         return await made.find(query, scope, limits)
 
@@ -81,13 +81,13 @@ class Remote:
     local: Local | None
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return what they bring."""
+        """Return the answer of both."""
         places = [] if self.transport == "none" else [NamedSource("base", _base(self.url, self.transport))]
         return await SideBySide(self.local, {scope.tenant_id: places}, AllOn()).find(query, scope, limits)
 
 
 class AllOn:
-    """Nothing is switched off."""
+    """A policy under which no backend is switched off."""
 
     async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
         """Return none."""
@@ -112,8 +112,8 @@ class OnAiohttp:
         request = AWSRequest("POST", self._url + made["url_path"], dict(made["headers"]), made["body"])
         self._signer.add_auth(request)
         async with self._http.post(request.url, data=request.data, headers=dict(request.headers)) as response:
-            told = {"status_code": response.status, "headers": response.headers, "body": await response.read()}
-        answer: Mapping[str, Any] = self._parser.parse(told, self._operation.output_shape)
+            content = {"status_code": response.status, "headers": response.headers, "body": await response.read()}
+        answer: Mapping[str, Any] = self._parser.parse(content, self._operation.output_shape)
         return answer
 
 
@@ -160,7 +160,7 @@ def run(*, scale: float) -> list[Figure]:
 
 
 async def _measured(seconds: float, scale: float) -> list[Figure]:
-    """Return what a turn costs the serving process by each transport, and without the base at all."""
+    """Return the cost of a turn in the serving process with each transport, and without the base."""
     transports = ("boto3", *(["aiohttp"] if find_spec("aiohttp") else []))
     async with own_database() as (settings, database), slow_services.answering(slow_services.Pace()) as url:
         pools = await open_pools(database.dsn, PoolsConfig())

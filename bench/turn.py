@@ -1,4 +1,4 @@
-"""What a turn costs: its own time, and turns a second against empty calls, Postgres alone, and the embedder alone."""
+"""Measures the cost of a turn: its own time, and turns a second against empty calls, Postgres alone, and the embedder alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a turn's processor time goes in the serving process, part by part; the server of Postgres is not counted."""
+"""Measures a turn's processor time in the serving process by part, without the server of Postgres."""
 
 from __future__ import annotations
 

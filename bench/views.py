@@ -1,4 +1,4 @@
-"""What an operator waits for with 100,000 full receipts and 50,000 pages in one tenant: the console's views and the commands."""
+"""Measures the console's views and the commands with 100,000 full receipts and 50,000 pages in one tenant."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _COMMANDS = (
 
 
 def run(*, scale: float) -> list[Figure]:
-    """Return how long each view and each command takes: the best of three, on a warm server, Python's start apart."""
+    """Return the duration of each view and command: the best of three, on a warm server, without Python's start."""
     return asyncio.run(_measured(max(1000, round(_RECEIPTS * scale)), max(500, round(_PAGES * scale))))
 
 
@@ -101,18 +101,20 @@ async def _seed(app: App, settings: Settings) -> str:
                 for place, text in enumerate(texts[start : start + 100])
             ]
             await memory.Retain(memory_pb2.RetainRequest(memories=some), metadata=metadata)
-        said = [
+        turns = [
             context_pb2.NewTurn(client_turn_id=f"t{place}", role=("user", "assistant")[place % 2], text=text)
             for place, text in enumerate(texts[:20])
         ]
-        await context.AppendTurns(context_pb2.AppendTurnsRequest(thread_id=_THREAD, turns=said), metadata=metadata)
+        await context.AppendTurns(context_pb2.AppendTurnsRequest(thread_id=_THREAD, turns=turns), metadata=metadata)
         page = NewPage(
             "topic", "harbour", "The harbour", texts[0], (NewSection("notes", "Notes", texts[1], ("m1", "m2")),), ()
         )
         async with scoped(app.pools.background, _SCOPE) as connection:
             await pages.put_page(connection, _SCOPE, page, now=datetime.now(UTC))
-        asked = context_pb2.AssembleContextRequest(message="What of the harbour?", thread_id=_THREAD, model_id="gpt-4o")
-        answer = await context.AssembleContext(asked, metadata=metadata, timeout=60)
+        request = context_pb2.AssembleContextRequest(
+            message="What of the harbour?", thread_id=_THREAD, model_id="gpt-4o"
+        )
+        answer = await context.AssembleContext(request, metadata=metadata, timeout=60)
     await app.receipt_writer.wait_written()
     return str(answer.assembly.receipt_id)
 
@@ -148,7 +150,7 @@ async def _fill(dsn: str, receipt_id: str, receipts: int, wiki_pages: int) -> No
 
 @asynccontextmanager
 async def _browser(app: App, settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
-    """Yield a browser that an admin has signed in with, and chosen the owner."""
+    """Yield a signed-in admin's browser with the owner chosen."""
     base = f"http://{app.console_address}"
     async with httpx.AsyncClient(base_url=base, headers={"origin": base}, timeout=300) as client:
         await client.post("/login", data={"token": _token(settings, is_admin=True)})
@@ -160,7 +162,7 @@ async def _browser(app: App, settings: Settings) -> AsyncIterator[httpx.AsyncCli
 
 @dataclass(frozen=True, slots=True)
 class _Took:
-    """What one look took: seconds on the clock, and of a processor in this process, which asks and serves."""
+    """The cost of one look: wall seconds, and processor seconds of this process, which asks and serves."""
 
     wall_s: float
     cpu_s: float
@@ -177,7 +179,7 @@ async def _best(name: str, look: Callable[[], Awaitable[object]]) -> Figure:
 
 
 async def _longest_held(client: httpx.AsyncClient) -> Figure:
-    """Return for how long one view holds the event loop at most; the browser's own work counts as well."""
+    """Return the longest time for which a view holds the event loop, including the browser's own work."""
     longest: dict[str, float] = {}
     for view in _views():
         async with watching() as held:

@@ -1,4 +1,4 @@
-"""Wiki recall with 10,000 pages for an owner, among a million of others."""
+"""Measures wiki recall for an owner with 10,000 pages, among a million pages of others."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def run(*, scale: float) -> list[Figure]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
-    """What each question took, and what one took of processors: of the server's, and of this process'."""
+class _Costs:
+    """The milliseconds of each question, and the processor milliseconds of a question in the server and in this process."""
 
     took_ms: list[float]
     server_ms: float
@@ -51,15 +51,15 @@ class _Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What the questions took, and what building the wiki did."""
+    """The costs of the questions, the time to build the wiki, and its size."""
 
-    by_words: _Answered
-    with_vectors: _Answered
+    by_words: _Costs
+    with_vectors: _Costs
     built_s: float
     disk_mb: float
 
 
-def _figures(way: str, few: _Answered, many: _Answered, target_ms: float, note: str) -> list[Figure]:
+def _figures(way: str, few: _Costs, many: _Costs, target_ms: float, note: str) -> list[Figure]:
     growth = median(many.took_ms) / median(few.took_ms)
     return [
         at_most(f"wiki recall, {way}, p95", quantile(many.took_ms, 0.95), target_ms, unit=" ms", note=note),
@@ -80,31 +80,31 @@ async def _measured(owners: int, each: int) -> _Measured:
         texts = await fill(database.dsn, corpus.SCOPE.tenant_id, owners=owners, each=each, embedder_no=number)
         built_s = time.monotonic() - began
         writer = Writer(99)
-        asked = [tuple(query_words(writer.question_about(writer.pick(texts)))) for _ in range(_QUESTIONS)]
-        meant = [
+        questions = [tuple(query_words(writer.question_about(writer.pick(texts)))) for _ in range(_QUESTIONS)]
+        queries = [
             RecallQuery(words, limit=20, embedder_no=number, vectors=(vector,))
-            for words, vector in zip(asked, vectors(_QUESTIONS, seed=9), strict=True)
+            for words, vector in zip(questions, vectors(_QUESTIONS, seed=9), strict=True)
         ]
         calm_collector()  # as a served process does
         data_dir = settings.data_dir.parent
-        by_words = await _answered(pools, data_dir, [RecallQuery(words, limit=20) for words in asked])
-        with_vectors = await _answered(pools, data_dir, meant)
+        by_words = await _costs(pools, data_dir, [RecallQuery(words, limit=20) for words in questions])
+        with_vectors = await _costs(pools, data_dir, queries)
         await pools.close()
         return _Measured(by_words, with_vectors, built_s, size_mb(settings))
 
 
-async def _answered(pools: Pools, data_dir: Path, asked: list[RecallQuery]) -> _Answered:
-    for wanted in asked[:_WARM_QUESTIONS]:
-        await _recalled_ms(pools, wanted)
+async def _costs(pools: Pools, data_dir: Path, queries: list[RecallQuery]) -> _Costs:
+    for query in queries[:_WARM_QUESTIONS]:
+        await _recalled_ms(pools, query)
     before = processor.spent(data_dir)
-    took_ms = [await _recalled_ms(pools, wanted) for wanted in asked[_WARM_QUESTIONS:]]
+    took_ms = [await _recalled_ms(pools, query) for query in queries[_WARM_QUESTIONS:]]
     used = processor.spent(data_dir).since(before)
-    return _Answered(took_ms, used.server_s * 1000 / len(took_ms), used.own_s * 1000 / len(took_ms))
+    return _Costs(took_ms, used.server_s * 1000 / len(took_ms), used.own_s * 1000 / len(took_ms))
 
 
-async def _recalled_ms(pools: Pools, wanted: RecallQuery) -> float:
+async def _recalled_ms(pools: Pools, query: RecallQuery) -> float:
     scope = Scope(corpus.SCOPE.tenant_id, UUID(int=1))
     started = time.perf_counter()
     async with scoped(pools.turn, scope, read_only=True) as connection:
-        await pages.recall(connection, scope, wanted)
+        await pages.recall(connection, scope, query)
     return (time.perf_counter() - started) * 1000

@@ -1,7 +1,7 @@
-"""The first design's search for pages against the one that is served: how often the page is among the first five.
+"""Compares the search for pages with that of the first design: how often the right page is among the first five.
 
-Both see the same generated pages under the same row security. Questions name a page whole, by another name, by a beginning,
-with a letter missing, or only ask about what stands on it.
+Both search the same generated pages under the same row security. A question gives a page's whole name, an alias, a prefix, the
+name without a letter, or words of its text.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Search = Callable[[Connection, str], Awaitable[list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question and the slug of the page that it means."""
+class PageQuestion:
+    """A question and the slug of the page that it is about."""
 
     kind: str
     question: str
@@ -48,14 +48,14 @@ def run(*, scale: float) -> list[Figure]:
 
 async def _measured(count: int) -> list[Figure]:
     written = _written(count)
-    asked = _asked(written)
+    questions = _questions(written)
     async with own_database() as (_, database):
         pools = await open_pools(database.dsn, PoolsConfig())
         await corpus.put_tenant(pools.background)
         await _put(pools.background, written)
         slugs = {str(pages.page_uuid(corpus.SCOPE, "entity", page.slug)): page.slug for page in written}
-        firsts, first_ms = await _tried(pools.turn, _first_design, asked, slugs)
-        shares, took_ms = await _tried(pools.turn, _served, asked, slugs)
+        firsts, first_ms = await _tried(pools.turn, _first_design, questions, slugs)
+        shares, took_ms = await _tried(pools.turn, _served, questions, slugs)
         await pools.close()
     figures = []
     for kind, share in shares.items():
@@ -80,22 +80,22 @@ def _written(count: int) -> list[NewPage]:
     return found
 
 
-def _asked(written: Sequence[NewPage]) -> list[Asked]:
+def _questions(written: Sequence[NewPage]) -> list[PageQuestion]:
     writer, rng = Writer(99), np.random.default_rng(6)
-    asked = []
+    questions = []
     for place in rng.choice(len(written), size=min(_QUESTIONS, len(written)), replace=False).tolist():
         page = written[place]
         nicknamed = written[place - place % 3]
         cut = int(rng.integers(2, len(page.title) - 2))
-        asked += [
-            Asked("question", writer.question_about(page.sections[0].body_md), page.slug),
-            Asked("question with a name", f"What was it again that we said about {page.title}?", page.slug),
-            Asked("name", page.title, page.slug),
-            Asked("other name", nicknamed.aliases[1].lower(), nicknamed.slug),
-            Asked("beginning of a name", page.title[:-3], page.slug),
-            Asked("misspelt name", page.title[:cut] + page.title[cut + 1 :], page.slug),
+        questions += [
+            PageQuestion("question", writer.question_about(page.sections[0].body_md), page.slug),
+            PageQuestion("question with a name", f"What was it again that we said about {page.title}?", page.slug),
+            PageQuestion("name", page.title, page.slug),
+            PageQuestion("other name", nicknamed.aliases[1].lower(), nicknamed.slug),
+            PageQuestion("beginning of a name", page.title[:-3], page.slug),
+            PageQuestion("misspelt name", page.title[:cut] + page.title[cut + 1 :], page.slug),
         ]
-    return asked
+    return questions
 
 
 async def _put(pool: Pool, written: Sequence[NewPage]) -> None:
@@ -106,12 +106,12 @@ async def _put(pool: Pool, written: Sequence[NewPage]) -> None:
 
 
 async def _tried(
-    pool: Pool, search: Search, asked: Sequence[Asked], slugs: dict[str, str]
+    pool: Pool, search: Search, questions: Sequence[PageQuestion], slugs: dict[str, str]
 ) -> tuple[dict[str, float], list[float]]:
-    """Return the share of each kind of question whose page came among the first, and how long each took."""
+    """Return for each kind of question the share whose page is among the first five, and the milliseconds of all."""
     found: dict[str, list[bool]] = {}
     took_ms = []
-    for one in asked:
+    for one in questions:
         async with scoped(pool, corpus.SCOPE, read_only=True) as connection:
             began = time.perf_counter()
             ids = await search(connection, one.question)

@@ -1,4 +1,4 @@
-"""Turns beside large writes: 1,000 memories of 30 kB, 1,000 turns of 20 kB, a document of 30 MB."""
+"""Measures turns beside large writes: 1,000 memories of 30 kB, 1,000 turns of 20 kB, a document of 30 MB."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def _measured(scale: float) -> list[Figure]:
 
 
 async def _beside(write: _Write, channel: grpc.aio.Channel, callers: Callers, load: Load) -> list[Figure]:
-    """Return what turns took beside one write, against turns right before and right after it: the machine is shared."""
+    """Return the time of turns beside one write, relative to turns right before and after it, because the machine is shared."""
     calm = (await callers.call(load)).answered_s
     began = time.perf_counter()
     under_way = asyncio.ensure_future(
