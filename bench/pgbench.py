@@ -29,7 +29,7 @@ _TURN = (
 
 _NO_POOL: Any = None  # an opening is a text: no connection is needed to read it
 
-Asked = Mapping[str, Mapping[str, str | None]]
+QueryParameters = Mapping[str, Mapping[str, str | None]]
 """A question as the parameters of each of its queries, by the query's name and the parameter's; lists in Postgres' braces,
 None for NULL.
 """
@@ -47,7 +47,7 @@ class Script:
     values: Mapping[str, str]
 
 
-def write_scripts(folder: Path, scope: Scope, questions: Sequence[Asked]) -> list[Script]:
+def write_scripts(folder: Path, scope: Scope, questions: Sequence[QueryParameters]) -> list[Script]:
     """Write a script for each question, and return them."""
     scripts = []
     for number, question in enumerate(questions):
@@ -77,7 +77,7 @@ async def turns_per_s(dsn: str, scripts: Sequence[Script], *, seconds: float, cl
     return float(found[1])
 
 
-def _lines(scope: Scope, question: Asked, prefix: str, values: dict[str, str]) -> Iterator[str]:
+def _lines(scope: Scope, question: QueryParameters, prefix: str, values: dict[str, str]) -> Iterator[str]:
     """Yield the lines of a turn, and note the values of its variables."""
     found = {query.name: query for query in all_queries()}
     for is_owners, names in _TURN:

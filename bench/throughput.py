@@ -218,7 +218,7 @@ async def _stored_rounds(
 
 async def _filled(
     pools: Pools, sizes: corpus.Sizes, embedder: LocalEmbedder | None
-) -> tuple[list[str], list[pgbench.Asked]]:
+) -> tuple[list[str], list[pgbench.QueryParameters]]:
     """Write the corpus, with vectors if there is an embedder; return questions about it, and the query parameters of some."""
     await corpus.put_tenant(pools.background, _PATIENT)
     count = _QUESTIONS_EMBEDDED if embedder else _QUESTIONS
@@ -284,7 +284,7 @@ async def _assigned_bases(pool: Pool) -> tuple[UUID, ...]:
         )
 
 
-def _parameters(reading: Reading, bases: Sequence[UUID], meaning: Meaning) -> pgbench.Asked:
+def _parameters(reading: Reading, bases: Sequence[UUID], meaning: Meaning) -> pgbench.QueryParameters:
     """Return the parameters that the sources ask a question's queries with, under the built-in profile."""
     tenant = {"tenant_id": str(corpus.SCOPE.tenant_id)}
     owner = tenant | {"owner_id": str(corpus.SCOPE.owner_id)}
