@@ -199,7 +199,7 @@ def _drawn_follow_ups(dialogs: Sequence[follow_ups.Dialog], scale: float) -> lis
 
 
 def _code() -> list[Path]:
-    """Return the files that decide what is recorded of a message."""
+    """Return the files whose code determines a recording."""
     turn = ("evidence", "message/reading", "message/conversation", "message/leaning", "message/paths")
     files = [Path("sidecar/turn", f"{name}.py") for name in turn]
     return [*files, *Path("sidecar/sources").glob("*.py"), *Path("store/content").glob("*.sql")]
@@ -520,7 +520,10 @@ def _ratios(parts: Sequence[Sequence[Row]], name: str, *, kinds: Sequence[str] =
 
 
 def _spent(chats: Sequence[Row]) -> Iterable[Figure]:
-    """Yield what `balanced` recalls of each set, without headers or a budget, with numbers of the other set and of both."""
+    """Yield the tokens and evidence that `balanced` recalls of each set, with numbers fitted on the other set and on both.
+
+    Headers are not counted, and no budget applies.
+    """
     least = RULES[Spend.BALANCED].least_worth
     whole = fitting_worth.calibrate(chats)
     for name, other in (SETS, SETS[::-1]):

@@ -64,7 +64,7 @@ async def _rebuilt(count: int) -> list[Figure]:
 
 
 async def _reprocessed(pages: int) -> list[Figure]:
-    """Return how a reprocess job fares whose workers are killed at random steps, about twenty times."""
+    """Return the results of a reprocess job whose workers are killed at about twenty random steps."""
     at_once = max(10, pages // 500)
     async with own_database() as (_, opened):
         pools = await open_pools(opened.dsn, PoolsConfig(turn_connections=1, background_connections=4))

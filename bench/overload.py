@@ -112,7 +112,7 @@ async def _measured(seconds: float) -> list[Figure]:
                 health = Load(site.address, calling.HEALTH, (calling.empty_request(),), seconds=seconds, pause_s=0.05)
                 calm = await callers.call(replace(load, width=_ROOM // 2))
                 flood = replace(load, width=32 * _ROOM, pause_after_refusal_s=0.3)
-                # The flood's process has a queue of its own; what the server takes, only another caller sees.
+                # The flood's process queues its own calls, so only another caller sees how long the server takes.
                 bystander = replace(load, width=1, pause_after_refusal_s=0.02)
                 stormy, beside, checked = await asyncio.gather(*map(callers.call, (flood, bystander, health)))
     ratio = quantile(stormy.answered_s, 0.95) / quantile(calm.answered_s, 0.95)

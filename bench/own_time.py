@@ -141,7 +141,7 @@ class _TimedFanOut(FanOut):
 
 
 class CaughtReceipts(ReceiptWriter):
-    """A receipt writer that writes nothing; the newest receipt can be built from what it captured."""
+    """A receipt writer that only keeps the newest receipt's inputs, so that it can be built later."""
 
     def __init__(self) -> None:
         self._make: Callable[[], NewReceipt] | None = None

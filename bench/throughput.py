@@ -1,4 +1,4 @@
-"""Turns a second: against empty calls on the same server, against what Postgres alone does with the same queries, and against
+"""Turns a second: against empty calls on the same server, against the same queries run by Postgres alone, and against
 what the embedder does alone.
 
 Both sides of a ratio are measured in turns, round by round, so that whatever else the machine does hits both. Callers have
@@ -113,7 +113,7 @@ async def _with_cpu(site: Served, callers: Callers, load: Load) -> tuple[Heard, 
 
 
 async def stored(seconds: float, scale: float) -> list[Figure]:
-    """Return turns a second with four local sources, over what Postgres alone does with the same queries."""
+    """Return the turns a second with four local sources, divided by those whose queries Postgres alone answers."""
     sizes = _CORPUS.scaled(scale)
     rounds = await _stored_rounds(seconds, sizes)
     ratio = median(one.turns_per_s / one.postgres_per_s for one in rounds)
@@ -128,7 +128,7 @@ async def stored(seconds: float, scale: float) -> list[Figure]:
 
 
 async def embedded(seconds: float, scale: float) -> list[Figure]:
-    """Return turns a second with the built-in embedder, over the smaller of what Postgres and the embedder do alone."""
+    """Return turns a second with the built-in embedder, divided by the smaller rate of Postgres and the embedder alone."""
     sizes, embedder = _CORPUS.scaled(scale), LocalEmbedder(MiniLM(), capacity=1)
     rounds = await _stored_rounds(seconds, sizes, embedder)
     embedder.close()
@@ -181,7 +181,7 @@ def _told(sizes: corpus.Sizes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _StoredRound:
-    """One round of turns beside one of what Postgres, and of what the embedder if any, does alone: each a second."""
+    """One round: turns a second, and the turns a second that Postgres alone and the embedder alone, if any, could serve."""
 
     turns_per_s: float
     turn_cpu_s: float
