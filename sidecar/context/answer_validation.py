@@ -71,7 +71,7 @@ def _check_items(items: tuple[Item, ...], source: Source) -> None:
         raise Garbage("a relevance is not between 0 and 1")
     if any(columns["features"]):
         raise Garbage("an item has features before it is judged")
-    _check_places([*columns["rank"], *columns["position"]], "an item")
+    _check_places([*columns["rank"], *columns["position"], *columns["unsigned_chars"]], "an item")
     _check_times(columns["at"], "an item")
     _check_signatures(columns["signature"])
     _check_references(columns["provenance"], columns["stands_for"])

@@ -65,7 +65,7 @@ def _items(chunks: Sequence[RecalledChunk], coverage: Sequence[float]) -> tuple[
             (Ref("document", document_id, chunk.path), Ref("chunk", chunk_id, str(chunk.position)))
             for document_id, chunk_id, chunk in zip(document_ids, chunk_ids, chunks, strict=True)
         ],
-        signature=[chunk.signature for chunk in chunks],
+        signature=[chunk.signature if text == chunk.text else None for chunk, text in zip(chunks, texts, strict=True)],
         position=[chunk.position for chunk in chunks],
         group=document_ids,
         section=sections,

@@ -98,15 +98,17 @@ def _header(day: date) -> str:
 
 def _items(turns: Sequence[RecalledTurn], days: Sequence[date], coverage: Sequence[float]) -> tuple[Item, ...]:
     ids = [str(turn.turn_id) for turn in turns]
+    speakers = [f"{turn.speaker or turn.role}: " for turn in turns]
     return items_of(
         id=[f"turn:{turn_id}" for turn_id in ids],
         source=repeat(Source.THREAD),
-        text=[f"{turn.speaker or turn.role}: {turn.text}" for turn in turns],
+        text=[speaker + turn.text for speaker, turn in zip(speakers, turns, strict=True)],
         rank=count(),
         relevance=coverage,
         header=map(_header, days),
         provenance=[(Ref("turn", turn_id, f"turn {turn.position}"),) for turn_id, turn in zip(ids, turns, strict=True)],
         at=[turn.said_at for turn in turns],
         signature=[turn.signature for turn in turns],
+        unsigned_chars=map(len, speakers),
         position=[turn.position for turn in turns],
     )

@@ -171,6 +171,7 @@ def _items(
         ],
         at=[passage.page.last_compiled_at for passage in passages],
         signature=[passage.signature for passage in passages],
+        unsigned_chars=map(len, headings),
         position=[passage.position for passage in passages],
         group=page_ids,
     )

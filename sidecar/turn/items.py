@@ -116,7 +116,8 @@ class Item(NamedTuple):
     container's id (empty: the header identifies it), `section` names its part of it, and `position` its place there. `lead`
     is its first lines, empty if it has no shorter form. `stands_for` holds the ids of the items it covers (a wiki section:
     the memories it cites; an observation: its facts; a memory: its turns). `features` are the inputs of its relevance, once
-    judged. `fault` says why it cannot be used; empty otherwise. An item that `is_pinned` does not compete. `confidence` (0 to 1)
+    judged. `signature` is that of the text without its first `unsigned_chars` characters (a speaker, a heading); None if none is
+    stored. `fault` says why it cannot be used; empty otherwise. An item that `is_pinned` does not compete. `confidence` (0 to 1)
     and `authority` are those of a memory; None and empty if its source gives none.
     """
 
@@ -139,6 +140,7 @@ class Item(NamedTuple):
     is_pinned: bool = False
     confidence: float | None = None
     authority: str = ""
+    unsigned_chars: int = 0
 
 
 def columns_of(items: Sequence[Item]) -> dict[str, tuple[Any, ...]]:

@@ -76,7 +76,7 @@ def _says_all(one: Item, other: Item) -> bool:
 
 def _signatures(items: Sequence[Item]) -> list[Signature]:
     """Return each item's signature, computed if none was stored."""
-    made = iter(signatures([item.text for item in items if item.signature is None]))
+    made = iter(signatures([item.text[item.unsigned_chars :] for item in items if item.signature is None]))
     return [item.signature or next(made) for item in items]
 
 

@@ -44,6 +44,7 @@ from store.text.texts import hash_named, short_hash, text_name
 VERSION = 3
 """The version of the rendering rules. An older receipt is replayed by the current rules, and the difference notes it."""
 
+_AS_THEY_ARE = ("header", "position", "group", "section", "is_pinned", "authority", "unsigned_chars")
 _BEFORE_SPEND = {"spend": "full"}  # receipts of earlier releases have no `spend`: they used all the room
 _PLACES = {source: place for place, source in enumerate(Source)}
 
@@ -239,7 +240,7 @@ def _item_rows(fates: Sequence[Fate], texts: _Texts) -> list[dict[str, Any]]:
     with_forms = zip(column["features"], forms, strict=True)
     others: dict[str, Sequence[Any]] = {
         "lead": [lead and texts.keep(lead) for lead in column["lead"]],
-        **{name: column[name] for name in ("header", "position", "group", "section", "is_pinned", "authority")},
+        **{name: column[name] for name in _AS_THEY_ARE},
         "features": [one and written_features(one, is_whole=form is not None) for one, form in with_forms],
         "provenance": [list(map(list, refs)) for refs in column["provenance"]],
         "stands_for": column["stands_for"],
@@ -349,6 +350,7 @@ def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> I
         is_pinned=row["is_pinned"],
         confidence=row["confidence"],
         authority=row["authority"],
+        unsigned_chars=row["unsigned_chars"],
     )
 
 

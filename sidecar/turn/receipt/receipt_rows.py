@@ -22,6 +22,7 @@ _LEFT_OUT: Final[Mapping[str, Any]] = {
     "is_pinned": False,
     "confidence": None,
     "authority": "",
+    "unsigned_chars": 0,
     "features": [],
     "provenance": [],
     "stands_for": [],

@@ -19,7 +19,7 @@ from sidecar.turn.ranking.rank import NAMES
 from sidecar.turn.receipt.difference import Change, compare
 from sidecar.turn.receipt.receipt import ReceiptInputs, replay, text_hashes, write
 from sidecar.turn.receipt.receipt_rows import decided_items
-from store.text.texts import short_hash, text_hash, text_name
+from store.text.texts import short_hash, signatures, text_hash, text_name
 from tests.support.turn.turn_cases import METER, a_call, a_fitting, a_profile, a_result, a_turn, an_item
 
 ASKED = ReceiptInputs(
@@ -64,6 +64,18 @@ def name_of(text: str) -> str:
 
 def row(receipt: dict[str, Any], source: Source) -> dict[str, Any]:
     return next(row for row in receipt["sources"] if row["source"] == source.value)
+
+
+def test_replay_finds_the_repetitions_of_texts_below_a_heading_as_the_turn_did() -> None:
+    text = "Anna lives in Lisbon, near the river."
+    below = an_item("w1", f"Home: {text}", Source.WIKI)._replace(signature=signatures([text])[0], unsigned_chars=6)
+    question = a_fitting(an_item("m1", text, relevance=0.9), below)
+    fitted = fit(question, METER)
+    written, texts = write(ASKED, question, fitted)
+    again = fit(replay(json.loads(json.dumps(written)), texts, fence_tag=question.fence_tag), METER)
+    decided = [{fate.item.id: fate.decision for fate in one.fates} for one in (fitted, again)]
+    assert decided[0]["w1"] is Decision.DEDUPED_INTO
+    assert decided[1] == decided[0]
 
 
 def test_receipt_has_the_question_and_the_profile_in_force() -> None:
