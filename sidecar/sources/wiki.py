@@ -1,5 +1,5 @@
 """The wiki source: summaries and the best sections of compiled pages, each with the memories it cites. The lead of a section is
-the lines that hold the question's words.
+the lines that hold the question's words. Links to other pages are replaced by their words, which are all that a model needs.
 
 Pages are found by words, by vectors, and by the typed edges that lead from the pages that the message names. All compete by
 relevance.
@@ -13,6 +13,7 @@ from functools import reduce
 from itertools import count, repeat
 from uuid import UUID
 
+from compiler.plan.text.markdown import unlinked
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import Evidence, evidence_of
@@ -101,7 +102,7 @@ class _Chosen:
 
 
 def _answer(chosen: _Chosen, query: SourceQuery, limits: SourceLimits) -> SourceAnswer:
-    passages = chosen.passages
+    passages = [passage._replace(text=unlinked(passage.text)) for passage in chosen.passages]
     leads = [telling_lead(one.text, limits.lead_lines, query.words) if one.slug else "" for one in passages]
     coverage = chosen.evidence.coverage[0].tolist()
     ways = [chosen.ways[one.page.page_id][0] if one.page.page_id in chosen.ways else None for one in passages]

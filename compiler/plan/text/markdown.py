@@ -142,6 +142,11 @@ def drop_bad_links(markdown: str, known: Collection[PageKey]) -> str:
     return markdown
 
 
+def unlinked(markdown: str) -> str:
+    """Return the markdown with each link to a wiki page replaced by its words, without their bold."""
+    return _PAGE_LINK.sub(lambda found: found[2].removeprefix("**").removesuffix("**"), markdown)
+
+
 def escape(line: str) -> str:
     """Return one line of plain text as markdown that displays exactly that text."""
     return _LINE_SIGN.sub(r"\\\1" if line[:1] in "-+#" else r"\1\\", _ESCAPED.sub(r"\\\1", line))

@@ -246,6 +246,14 @@ class TestWiki:
         assert section.stands_for == ("memory:m1",)
         assert section.provenance == (Ref("page", str(page_id), "Calypso"), Ref("memory", "m1"))
 
+    async def test_links_between_pages_are_words_in_a_context(self, pools: Pools) -> None:
+        body = "- [**Calypso**](/wiki/entity/calypso) — A wooden sloop."
+        async with scoped(pools.background, SCOPE) as connection:
+            page = NewPage("topic", "boats", "Boats", "", sections=(NewSection("boats", "Boats", body),))
+            await pages.put_page(connection, SCOPE, page, now=NOW)
+        answer = await WikiSource(pools.turn).find(asking("boats"), SCOPE, WIDE)
+        assert "Boats: - Calypso — A wooden sloop." in texts(answer)
+
     async def test_best_pages_and_sections_are_taken_together(self, pools: Pools) -> None:
         answer = await WikiSource(pools.turn).find(asking("Calypso winter cover"), SCOPE, SourceLimits(2, 3))
         assert len(answer.items) == 2

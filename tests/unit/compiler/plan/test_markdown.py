@@ -18,6 +18,7 @@ from compiler.plan.text.markdown import (
     references,
     slug,
     strip_wikilinks,
+    unlinked,
 )
 
 AUSTIN = PageKey(PageType.TOPIC, "austin")
@@ -111,6 +112,20 @@ def test_longer_names_are_not_shadowed_by_shorter_ones() -> None:
 )
 def test_links_to_unknown_pages_become_text(bad: str) -> None:
     assert drop_bad_links(f"a {bad} b [y](/wiki/entity/uchi)", {UCHI}) == "a x b [y](/wiki/entity/uchi)"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "plain"),
+    [
+        ("- [**Suerte**](/wiki/entity/suerte) — Restaurant.", "- Suerte — Restaurant."),
+        ("Ana saw [Rui](/wiki/entity/rui) in **Faro**.", "Ana saw Rui in **Faro**."),
+        (r"[a \[draft\]](/wiki/topic/a-draft)", r"a \[draft\]"),
+        ("[elsewhere](https://example.org/wiki/x) and [1]", "[elsewhere](https://example.org/wiki/x) and [1]"),
+        ("no link", "no link"),
+    ],
+)
+def test_links_to_pages_become_their_words(markdown: str, plain: str) -> None:
+    assert unlinked(markdown) == plain
 
 
 def test_escaped_text_is_not_parsed() -> None:
