@@ -56,8 +56,8 @@ async def read(
     """Return the families of the names (plain keys), each with two names or more; no page is in two families.
 
     Names that begin with the same words are a family if these words are a name too, or if the plural of a single word is. A name
-    of one word joins the family of a longer name with that word if one of its memories contains the longer name in another
-    spelling, or shows that the word is a surname.
+    joins the family of a longer name that contains it if one of its memories contains the longer name in another spelling, or
+    shows that it is a surname.
 
     All names that end with the same surname are one family, also if the surname is found only through another name of the family.
     By the `clues` and by earlier memories, a word for kin and the name given to it are one family. An entity page titled as a
@@ -104,20 +104,18 @@ async def _families(
     """Return the families of the names and of all names that end with one of the surnames; the latter are one family each."""
     known_names = sorted({*names, *(name for every in surnamed.values() for name in every)})
     words = await _borne(connection, scope, sorted({word for name in known_names for word in roots(name)}))
-    later = {
-        word: [name for name in known_names if word in parts(name)] for name in known_names for word in parts(name)
-    }
-    alone = await _borne(connection, scope, sorted(later))
+    longer = await _longer(connection, scope, known_names)
+    alone = await _borne(connection, scope, sorted(longer))
     clue_names = {*clues.cities, *(one for pair in clues.kin for one in pair), *surnamed}
     exact = {
         *alone,
-        *(name for word in alone for name in later[word]),
+        *(name for word in alone for name in longer[word]),
         *clue_names,
         *(one for every in surnamed.values() for one in every),
     }
     holders = await _holders(connection, scope, words, exact)
     by_name = {name: holder for holder in holders for name in holder.names}
-    joined = await _called(scope, {word: later[word] for word in alone}, by_name, substrate)
+    joined = await _called(scope, {word: longer[word] for word in alone}, by_name, substrate)
     joined += [(word, name) for word, name in sorted(clues.kin) if word in by_name and name in by_name]
     for word, every in sorted(surnamed.items()):
         present_names = [name for name in (word, *every) if name in by_name]
@@ -133,15 +131,27 @@ async def _families(
     return tuple(_family(group, kept, telling) for group in groups)
 
 
+async def _longer(connection: Connection, scope: Scope, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the parts of the names, and the names that are parts of others, each with the longer names."""
+    known, firsts = frozenset(names), sorted({name.split()[0] for name in names})
+    borne = await candidates.names_containing(connection, scope, firsts, limit=_MOST_BEARERS)
+    longer: dict[str, list[str]] = {}
+    for name in sorted({*known, *borne}):
+        for part in parts(name):
+            if name in known or part in known:
+                longer.setdefault(part, []).append(name)
+    return longer
+
+
 async def _called(
-    scope: Scope, later: Mapping[str, Sequence[str]], by_name: Mapping[str, _Holder], substrate: MemorySubstrate
+    scope: Scope, longer: Mapping[str, Sequence[str]], by_name: Mapping[str, _Holder], substrate: MemorySubstrate
 ) -> list[tuple[str, str]]:
-    """Return the pairs of a one-word name and a longer name that it may stand for, by the memories of the word."""
+    """Return the pairs of a name and a longer one that it may stand for, by the memories of the shorter name."""
     pairs = [
         (word, name)
-        for word, longer in later.items()
+        for word, names in longer.items()
         if word in by_name and len(by_name[word].memory_ids) <= _MOST_PART_MEMORIES
-        for name in longer
+        for name in names
         if name in by_name and by_name[name] is not by_name[word]
     ]
     wanted = {memory_id for word, _ in pairs for memory_id in by_name[word].memory_ids}
@@ -165,10 +175,11 @@ async def _surnamed(
     """
     given_names = frozenset(names)
     surnames = {*clues.surnames, *(name.rpartition(" ")[2] for name in given_names)}
-    bearers = await candidates.names_ending(connection, scope, sorted(surnames), limit=_MOST_BEARERS)
+    bearers = await candidates.names_containing(connection, scope, sorted(surnames), limit=_MOST_BEARERS)
     ending: dict[str, list[str]] = {}
     for name in sorted({*bearers, *(name for name in given_names if " " in name)}):
-        ending.setdefault(name.rpartition(" ")[2], []).append(name)
+        if (last := name.rpartition(" ")[2]) in surnames:
+            ending.setdefault(last, []).append(name)
     sure = {word for word, every in ending.items() if word in clues.surnames or any(map(surname, every))}
     held = await _holders(connection, scope, (), ending.keys() - sure)
     alone = {

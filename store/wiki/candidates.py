@@ -152,11 +152,13 @@ async def mentions_by_beginnings(
     return [(row["beginning"], row["alias_normalized"]) for row in rows]
 
 
-async def names_ending(connection: Connection, scope: Scope, words: Sequence[str], *, limit: int) -> list[str]:
-    """Return up to `limit` folded names, of pages or held, that end with one of the folded words after a space."""
+async def names_containing(connection: Connection, scope: Scope, words: Sequence[str], *, limit: int) -> list[str]:
+    """Return up to `limit` folded names, of pages or held, of which a word after the first is one of the folded words."""
     if not words:
         return []
-    return [row["name"] for row in await _sql.names_ending(connection, **scope.key, words=_lines(words), limit=limit)]
+    return [
+        row["name"] for row in await _sql.names_containing(connection, **scope.key, words=_lines(words), limit=limit)
+    ]
 
 
 async def acted_on(connection: Connection, scope: Scope, keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

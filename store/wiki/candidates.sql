@@ -280,15 +280,17 @@ CROSS JOIN LATERAL (
     ORDER BY alias_normalized USING ~<~ LIMIT :each) m
 ORDER BY r.beginning, m.alias_normalized;
 
--- name: names_ending
--- Names of pages and open mentions of several words, of which the last is one of some words, given one per line.
-WITH wanted AS MATERIALIZED (SELECT unnest(string_to_array(:words::text, chr(10))) AS word)
-SELECT alias AS name FROM wiki_page_aliases
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias LIKE '% %' AND split_part(alias, ' ', -1) IN (SELECT word FROM wanted)
-UNION
-SELECT alias_normalized FROM wiki_unresolved_mentions
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized LIKE '% %'
-    AND split_part(alias_normalized, ' ', -1) IN (SELECT word FROM wanted)
+-- name: names_containing
+-- Names of pages and open mentions of which a word after the first is one of some words, given one per line.
+WITH wanted AS MATERIALIZED (SELECT unnest(string_to_array(:words::text, chr(10))) AS word),
+borne AS (
+    SELECT alias AS name FROM wiki_page_aliases WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+    UNION
+    SELECT alias_normalized FROM wiki_unresolved_mentions
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open')
+SELECT name FROM borne
+WHERE name LIKE '% %' AND EXISTS (
+    SELECT 1 FROM unnest((string_to_array(name, ' '))[2:]) AS later (word) WHERE later.word IN (SELECT wanted.word FROM wanted))
 ORDER BY name LIMIT :limit;
 
 -- name: pages_acted_on

@@ -125,13 +125,19 @@ def roots(name: str) -> tuple[str, ...]:
 
 
 def parts(name: str) -> tuple[str, ...]:
-    """Return the later words of a plain key that may have been taken for a name: `saga`, of `vinland saga` in lower case."""
-    words = name.split()[1:]
-    return tuple(dict.fromkeys(one for one in words if len(one) >= _SHORTEST_WORD and one not in NO_NAMES))
+    """Return the runs of later words of a plain key that may have been taken for a name: `saga`, of `vinland saga` in lower case,
+    and `plaza hotel`, of `the grand Plaza Hotel`.
+    """
+    words = name.split()
+    spans = ((start, end) for start in range(1, len(words)) for end in range(start + 1, len(words) + 1))
+    begun = (
+        (start, end) for start, end in spans if len(words[start]) >= _SHORTEST_WORD and words[start] not in NO_NAMES
+    )
+    return tuple(dict.fromkeys(" ".join(words[start:end]) for start, end in begun))
 
 
 def may_be_called(name: str, word: str, memories: Sequence[BatchMemory]) -> bool:
-    """Return whether a word of these memories may stand for a longer plain key.
+    """Return whether one or more words of these memories may stand for a longer plain key.
 
     That is so if one of the memories contains the key, or if the word is a surname: after a title in a memory, or after a form
     of address in the key.

@@ -184,7 +184,8 @@ def known_names(names: Iterable[str]) -> Known:
 def spotted(text: str, known: Known) -> list[Spotted]:
     """Return the names in a text: known ones, longest first, then runs of capitalised words in the rest.
 
-    A known name within a longer run does not count, so that a run means the same whichever names are known.
+    A known name within a longer run does not count, so that a run means the same whichever names are known; nor does one partly
+    in lower case of which no word is in a run (`Big chungus`): a text before the name was known would not have it.
     """
     tokens = _TOKEN.findall(text)
     spans = list(_spans(tokens))
@@ -198,9 +199,11 @@ def spotted(text: str, known: Known) -> list[Spotted]:
         if not words:
             continue
         start, end = places[at], places[at + len(words) - 1] + 1
-        if not _has_capital(tokens[start:end]) or _is_within(tokens, start, end):
+        shared = [(begin, stop) for begin, stop, _ in spans if begin < end and start < stop]
+        written = [one for one in tokens[start:end] if one.lower() != one.upper() and one not in CONNECTORS]
+        if not (shared or all(one[0].isupper() for one in written)) or _is_within(tokens, start, end):
             continue
-        if not any(begin <= start and end <= stop and end - start < stop - begin for begin, stop, _ in spans):
+        if not any(begin <= start and end <= stop and end - start < stop - begin for begin, stop in shared):
             name = " ".join(words)
             found.append(
                 Spotted(_written(tokens[start:end]), is_initial=name not in certain | nouns, is_noun=name in nouns)
@@ -393,8 +396,3 @@ def _is_capital(word: str) -> bool:
     """Return whether a word begins with a capital, or is a name that begins with a small letter: `easyVET`, and not `kWh`."""
     is_brand = len(word) > LONGEST_UNIT and word.isalnum() and word[0].islower()
     return word[0].isupper() or (any(map(str.isupper, word)) and (word[0].isdigit() or is_brand))
-
-
-def _has_capital(words: Iterable[str]) -> bool:
-    """Return whether a word starts with a capital, or its script has none."""
-    return any(word[0].isupper() or word.lower() == word.upper() for word in words)

@@ -1,4 +1,4 @@
-"""Without a model a person's page does not depend on which of the person's names came first."""
+"""Without a model pages do not depend on which of several names came first: of a person, or one within another."""
 
 from __future__ import annotations
 
@@ -62,6 +62,26 @@ CASES = {
         "Frau Dr. Malte Salomon singt jetzt im Tenor.",
         "Frau Dr. Malte Salomon möchte, dass wir früher anfangen.",
     ),
+    "a name partly in lower case, none of whose words is a name": (
+        "We slept at the Old mill.",
+        "The Old Mill has new owners.",
+        "Dinner at the Old Mill was good.",
+        "I installed windows 11 on the laptop.",
+        "Windows 11 is slow.",
+        "She likes Windows 11.",
+    ),
+    "a name that later memories have apart from the longer one": (
+        "I watched captain Galdra with Lena, and it was long.",
+        "My favourite film is captain Galdra, of all of them.",
+        "We saw the new Captain Galdra yesterday.",
+        "The book is a thinly veiled version of Galdra.",
+    ),
+    "several words of a longer name": (
+        "We slept at the grand Plaza Hotel.",
+        "The Grand Plaza Hotel has a pool.",
+        "The grand Plaza Hotel was full again.",
+        "Dinner at the Plaza Hotel was good.",
+    ),
 }
 
 
@@ -81,7 +101,7 @@ def told(wiki: dict[str, bytes]) -> set[str]:
 
 @pytest.mark.parametrize(("size", "jobs", "seed"), [(50, 99, 0), (50, 2, 0), (1, 1, 1), (50, 99, 2), (2, 2, 3)])
 @pytest.mark.parametrize("texts", [*CASES.values(), *map(said, range(8))], ids=[*CASES, *map(str, range(8))])
-async def test_a_person_is_one_page_whichever_name_came_first(
+async def test_pages_do_not_depend_on_which_name_came_first(
     pools: Pools, texts: tuple[str, ...], size: int, jobs: int, seed: int
 ) -> None:
     entries = [NewMemory(text, f"m{at:03}", NOW - timedelta(days=30 - at)) for at, text in enumerate(texts)]
