@@ -46,6 +46,14 @@ class _Holder:
         return NameFamily((self.page,) if self.page else (), (self.mention,) if self.mention else ()).memory_ids
 
 
+@dataclass(frozen=True, slots=True)
+class _Related:
+    """The surnames, each with all names that end with it, and the names within longer ones, each with these."""
+
+    surnamed: Mapping[str, Sequence[str]]
+    longer: Mapping[str, Sequence[str]]
+
+
 async def read(
     connection: Connection,
     scope: Scope,
@@ -68,11 +76,14 @@ async def read(
     known = sorted(names)
     found: tuple[NameFamily, ...] = ()
     for _ in range(_MOST_ROUNDS):
-        more = await _surnamed(connection, scope, known, substrate, clues)
+        bearers = await _bearers(connection, scope, known, clues)
+        more = await _surnamed(connection, scope, known, bearers, substrate, clues)
         if found and more.keys() <= surnamed.keys():
             break
         surnamed = {**more, **surnamed}
-        found = await _families(connection, scope, sorted(names), surnamed, substrate, clues)
+        known_names = {*names, *(name for every in surnamed.values() for name in every)}
+        related = _Related(surnamed, _longer(known_names, bearers))
+        found = await _families(connection, scope, sorted(known_names), related, substrate, clues)
         known = sorted({*names, *(name for family in found for name in family.names)})
     earlier = await candidates.settled_sightings(connection, scope, sorted({key for one in found for key in one.keys}))
     return tuple(_with_earlier(one, earlier) for one in found)
@@ -97,14 +108,13 @@ async def _families(
     connection: Connection,
     scope: Scope,
     names: Sequence[str],
-    surnamed: Mapping[str, Sequence[str]],
+    related: _Related,
     substrate: MemorySubstrate,
     clues: NameClues,
 ) -> tuple[NameFamily, ...]:
-    """Return the families of the names and of all names that end with one of the surnames; the latter are one family each."""
-    known_names = sorted({*names, *(name for every in surnamed.values() for name in every)})
-    words = await _borne(connection, scope, sorted({word for name in known_names for word in roots(name)}))
-    longer = await _longer(connection, scope, known_names)
+    """Return the families of the names; names that end with the same surname are one family."""
+    surnamed, longer = related.surnamed, related.longer
+    words = await _borne(connection, scope, sorted({word for name in names for word in roots(name)}))
     alone = await _borne(connection, scope, sorted(longer))
     clue_names = {*clues.cities, *(one for pair in clues.kin for one in pair), *surnamed}
     exact = {
@@ -131,12 +141,11 @@ async def _families(
     return tuple(_family(group, kept, telling) for group in groups)
 
 
-async def _longer(connection: Connection, scope: Scope, names: Sequence[str]) -> dict[str, list[str]]:
+def _longer(names: Collection[str], bearers: Iterable[str]) -> dict[str, list[str]]:
     """Return the parts of the names, and the names that are parts of others, each with the longer names."""
-    known, firsts = frozenset(names), sorted({name.split()[0] for name in names})
-    borne = await candidates.names_containing(connection, scope, firsts, limit=_MOST_BEARERS)
+    known = frozenset(names)
     longer: dict[str, list[str]] = {}
-    for name in sorted({*known, *borne}):
+    for name in sorted({*known, *bearers}):
         for part in parts(name):
             if name in known or part in known:
                 longer.setdefault(part, []).append(name)
@@ -166,8 +175,19 @@ async def _kept(connection: Connection, scope: Scope, pages: Sequence[Page]) -> 
     return frozenset(by_operator | {page.key for page in pages if is_made_by_hand(page)})
 
 
+async def _bearers(connection: Connection, scope: Scope, names: Iterable[str], clues: NameClues) -> list[str]:
+    """Return the longer names that one of the names may be a part or the surname of."""
+    words = {*clues.surnames, *(word for name in names for word in (name.partition(" ")[0], name.rpartition(" ")[2]))}
+    return await candidates.names_containing(connection, scope, sorted(words), limit=_MOST_BEARERS)
+
+
 async def _surnamed(
-    connection: Connection, scope: Scope, names: Iterable[str], substrate: MemorySubstrate, clues: NameClues
+    connection: Connection,
+    scope: Scope,
+    names: Iterable[str],
+    bearers: Iterable[str],
+    substrate: MemorySubstrate,
+    clues: NameClues,
 ) -> dict[str, list[str]]:
     """Return the surnames among the last words of the names, each with all names that end with it.
 
@@ -175,7 +195,6 @@ async def _surnamed(
     """
     given_names = frozenset(names)
     surnames = {*clues.surnames, *(name.rpartition(" ")[2] for name in given_names)}
-    bearers = await candidates.names_containing(connection, scope, sorted(surnames), limit=_MOST_BEARERS)
     ending: dict[str, list[str]] = {}
     for name in sorted({*bearers, *(name for name in given_names if " " in name)}):
         if (last := name.rpartition(" ")[2]) in surnames:

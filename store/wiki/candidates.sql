@@ -281,16 +281,18 @@ CROSS JOIN LATERAL (
 ORDER BY r.beginning, m.alias_normalized;
 
 -- name: names_containing
--- Names of pages and open mentions of which a word after the first is one of some words, given one per line.
+-- Names of pages and open mentions of which a word after the first is one of some words, given one per line; of names of more
+-- than six words, the second to fifth and the last word count.
 WITH wanted AS MATERIALIZED (SELECT unnest(string_to_array(:words::text, chr(10))) AS word),
 borne AS (
-    SELECT alias AS name FROM wiki_page_aliases WHERE tenant_id = :tenant_id AND owner_id = :owner_id
-    UNION
+    SELECT alias AS name FROM wiki_page_aliases WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias LIKE '% %'
+    UNION ALL
     SELECT alias_normalized FROM wiki_unresolved_mentions
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open')
-SELECT name FROM borne
-WHERE name LIKE '% %' AND EXISTS (
-    SELECT 1 FROM unnest((string_to_array(name, ' '))[2:]) AS later (word) WHERE later.word IN (SELECT wanted.word FROM wanted))
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized LIKE '% %')
+SELECT DISTINCT name FROM borne
+WHERE split_part(name, ' ', -1) IN (SELECT word FROM wanted)
+    OR name LIKE '% % %' AND (split_part(name, ' ', 2) IN (SELECT word FROM wanted) OR split_part(name, ' ', 3) IN (SELECT word FROM wanted)
+        OR split_part(name, ' ', 4) IN (SELECT word FROM wanted) OR split_part(name, ' ', 5) IN (SELECT word FROM wanted))
 ORDER BY name LIMIT :limit;
 
 -- name: pages_acted_on
