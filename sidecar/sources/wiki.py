@@ -102,7 +102,7 @@ class _Chosen:
 
 
 def _answer(chosen: _Chosen, query: SourceQuery, limits: SourceLimits) -> SourceAnswer:
-    passages = [passage._replace(text=unlinked(passage.text)) for passage in chosen.passages]
+    passages = list(map(_unlinked, chosen.passages))
     leads = [telling_lead(one.text, limits.lead_lines, query.words) if one.slug else "" for one in passages]
     coverage = chosen.evidence.coverage[0].tolist()
     ways = [chosen.ways[one.page.page_id][0] if one.page.page_id in chosen.ways else None for one in passages]
@@ -117,6 +117,12 @@ def _answer(chosen: _Chosen, query: SourceQuery, limits: SourceLimits) -> Source
 def _counted_as(recalled: Recalled[Passage], counted: Recalled[Passage]) -> Recalled[Passage]:
     """Return the texts with the word frequencies of another search for the same words."""
     return replace(recalled, frequencies=counted.frequencies, total=counted.total)
+
+
+def _unlinked(passage: Passage) -> Passage:
+    """Return the passage with the words of its links only; without its signature, if that changes the text."""
+    text = unlinked(passage.text)
+    return passage if text == passage.text else passage._replace(text=text, signature=None)
 
 
 def _walked(

@@ -66,13 +66,13 @@ class PageHead(NamedTuple):
 class Passage(NamedTuple):
     """A section of a page with the memories it cites; without slug and heading, the page's summary.
 
-    A tuple, like the page's head, because many are created per turn.
+    `signature` is that of the stored text; None for a changed one. A tuple, like the head, because many are created per turn.
     """
 
     page: PageHead
     text: str
     memory_ids: tuple[str, ...]
-    signature: Signature
+    signature: Signature | None
     slug: str = ""
     heading: str = ""
     position: int = 0
