@@ -144,6 +144,8 @@ def drop_bad_links(markdown: str, known: Collection[PageKey]) -> str:
 
 def unlinked(markdown: str) -> str:
     """Return the markdown with each link to a wiki page replaced by its words, without their bold."""
+    if "](" not in markdown:
+        return markdown
     return _PAGE_LINK.sub(lambda found: found[2].removeprefix("**").removesuffix("**"), markdown)
 
 
