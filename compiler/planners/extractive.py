@@ -48,7 +48,7 @@ from compiler.plan.proposal import (
     Rollup,
     SectionPromotion,
 )
-from compiler.plan.text.markdown import escape, first_sentence, heading, one_line, plain_key, slug, unescape
+from compiler.plan.text.markdown import escape, heading, one_line, plain_key, slug, unescape
 from compiler.plan.text.sentences import sentences
 
 NAME = "extractive"
@@ -341,10 +341,6 @@ def _promotions(view: AggregationView) -> Iterable[SectionPromotion]:
             if known is None or known.promotion_status is not PromotionStatus.CANDIDATE:
                 continue
             children = [pages[key] for key in section.children if key in pages]
-            sentences = dict.fromkeys(
-                escape(first_sentence(unescape(child.summary))) for child in children if child.summary
-            )
-            summary = " ".join(list(sentences)[:HIGHLIGHTS])
             top = tuple(f"**{escape(child.title)}**" for child in children[:HIGHLIGHTS])
-            new = ProposedPage(PageType.TOPIC, f"{page.title} {section.heading}", summary)
-            yield SectionPromotion(page.key, section.slug, new, summary, top, "dense for long enough")
+            new = ProposedPage(PageType.TOPIC, f"{page.title} {section.heading}", "")
+            yield SectionPromotion(page.key, section.slug, new, "", top, "dense for long enough")

@@ -15,6 +15,7 @@ from compiler.plan.contract import (
     Mention,
     PageKey,
     PageType,
+    PromotionStatus,
     SettleMention,
     Sighting,
 )
@@ -193,6 +194,18 @@ def test_list_of_a_person_goes_when_too_few_pages_name_them() -> None:
     assert [(one.section_slug, len(one.children), one.is_whole) for one in again.rollups] == [
         ("people_and_things", 3, True)
     ]
+
+
+def test_promoted_list_has_no_summary_of_the_kinds_in_it() -> None:
+    places = [page(title, summary="Restaurant in Austin.") for title in ("Loro", "Suerte")]
+    ready = Aggregation(promotion_status=PromotionStatus.CANDIDATE)
+    listing = replace(
+        section("- x", "m1", name="restaurants"), children=tuple(one.key for one in places), aggregation=ready
+    )
+    hub = page("Austin", section("Hot in August.", "m2"), listing, kind=PageType.TOPIC)
+    (found,) = extractive.plan_aggregation(AggregationView((hub, *places))).section_promotions
+    assert (found.new_page.summary, found.parent_summary) == ("", "")
+    assert found.highlights == ("**Loro**", "**Suerte**")
 
 
 def extra_pages() -> tuple[PageKey, ...]:
