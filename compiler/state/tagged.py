@@ -20,6 +20,8 @@ from store.wiki import candidates
 
 _Candidates = tuple[ParentCandidate, ...]
 _TAGGED = ("city", "journal", PERIOD)
+_LETTERS = re.compile(r"[^\W_]+")
+_NO_SPACES = re.compile(r"\S+")
 
 
 async def with_all_pages(connection: Connection, scope: Scope, found: _Candidates) -> _Candidates:
@@ -65,11 +67,9 @@ async def _pages_in_cities(
     connection: Connection, scope: Scope, cities: Collection[ParentCandidate]
 ) -> dict[str, set[PageKey]]:
     """Return the pages whose summaries place them in one of the cities, by the city's slug."""
-    rows = (
-        await candidates.summaries_with(connection, scope, _any_of(one_line(city.title) for city in cities))
-        if cities
-        else []
-    )
+    titles = {one_line(city.title) for city in cities}
+    spaced, unspaced = _first_words(titles, _LETTERS)
+    rows = await candidates.summaries_with(connection, scope, spaced, unspaced) if titles else []
     found: dict[str, set[PageKey]] = {}
     for row in rows:
         found.setdefault(slug(parents.city_in_summary(row["summary"])), set()).add(
@@ -78,8 +78,17 @@ async def _pages_in_cities(
     return found
 
 
-def _any_of(names: Iterable[str]) -> str:
-    return "|".join(sorted({re.escape(name) for name in names}))
+def _first_words(names: Iterable[str], word: re.Pattern[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the names by their first word, and those whose script has no capitals and perhaps no spaces."""
+    spaced: dict[str, list[str]] = {}
+    unspaced = []
+    for name in names:
+        first = word.search(name)
+        if first and first[0].lower() != first[0].upper():
+            spaced.setdefault(first[0], []).append(name)
+        else:
+            unspaced.append(name)
+    return spaced, unspaced
 
 
 async def memories_behind(
@@ -99,9 +108,10 @@ async def pages_of(connection: Connection, scope: Scope, found: Iterable[ParentC
     keys = {key for one in hubs if one.kind != PERIOD for key in alias_keys(one.title)}
     if not keys:
         return tagged
-    spaced = _any_of(key for key in keys if key.isascii())
-    unspaced = [re.escape(key) for key in sorted(keys) if not key.isascii()]
-    pattern = "|".join([*([f"(^| )({spaced})( |$)"] if spaced else []), *unspaced])
+    spaced, unspaced = _first_words(keys, _NO_SPACES)
     return tagged | {
-        PageKey(PageType(kind), key) for kind, key in await candidates.names_with(connection, scope, pattern)
+        PageKey(PageType(kind), key)
+        for name, kind, key in await candidates.names_with(connection, scope, spaced, unspaced)
+        if any(one in name for one in unspaced)
+        or any(f" {one} " in f" {name} " for word in name.split() for one in spaced.get(word, ()))
     }

@@ -6,7 +6,7 @@ Every function takes a connection inside a scoped transaction. Some return drive
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -335,18 +335,28 @@ async def plain_tags(connection: Connection, scope: Scope) -> list[str]:
     return [row["tag"] for row in await _sql.plain_tags(connection, **scope.key)]
 
 
-async def summaries_with(connection: Connection, scope: Scope, pattern: str) -> list[Any]:
-    """Return type, slug and summary of each active entity page whose summary matches the pattern, ignoring case and accents.
+async def summaries_with(
+    connection: Connection, scope: Scope, words: Collection[str], texts: Collection[str] = ()
+) -> list[Any]:
+    """Return type, slug and summary of each active entity page whose summary has one of the words or contains one of the texts.
 
-    Reads every page of the scope.
+    Case and accents are ignored. Reads every page of the scope, in about the same time for one word and for hundreds.
     """
-    found: list[Any] = await _sql.summaries_with(connection, **scope.key, pattern=pattern)
+    sought = {"words": _lines(sorted(words)), "texts": _lines(sorted(texts))}
+    found: list[Any] = await _sql.summaries_with(connection, **scope.key, **sought)
     return found
 
 
-async def names_with(connection: Connection, scope: Scope, pattern: str) -> list[tuple[str, str]]:
-    """Return (type, slug) of each active entity page with a folded name that matches the pattern; reads every name."""
-    return [(row["type"], row["slug"]) for row in await _sql.names_with(connection, **scope.key, pattern=pattern)]
+async def names_with(
+    connection: Connection, scope: Scope, words: Collection[str], texts: Collection[str] = ()
+) -> list[tuple[str, str, str]]:
+    """Return (name, type, slug) for folded names of active entity pages that have one of the words or contain one of the texts.
+
+    Reads every name of the scope, in about the same time for one word and for hundreds.
+    """
+    sought = {"words": _lines(sorted(words)), "texts": _lines(sorted(texts))}
+    rows = await _sql.names_with(connection, **scope.key, **sought)
+    return [(row["alias"], row["type"], row["slug"]) for row in rows]
 
 
 async def duplicate_titles(connection: Connection, scope: Scope) -> int:

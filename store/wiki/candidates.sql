@@ -351,18 +351,26 @@ SELECT DISTINCT t.tag FROM wiki_pages p CROSS JOIN LATERAL unnest(p.tags) AS t (
 WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active' AND strpos(t.tag, ':') = 0 ORDER BY t.tag;
 
 -- name: summaries_with
--- The active entity pages whose summary matches a pattern, ignoring case and accents.
+-- The active entity pages whose summary has one of some words, or contains one of some texts, ignoring case and accents; both are
+-- given one per line.
+WITH wanted AS MATERIALIZED (SELECT unnest(string_to_array(lower(unaccent(:words::text)), chr(10))) AS word),
+sought AS MATERIALIZED (SELECT unnest(string_to_array(lower(unaccent(:texts::text)), chr(10))) AS part)
 SELECT p.type, p.slug, p.summary FROM wiki_pages p
+CROSS JOIN LATERAL (SELECT lower(unaccent(p.summary)) AS folded) f
 WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active' AND p.type = 'entity'
-    AND unaccent(p.summary) ~* unaccent(:pattern::text)
+    AND ((SELECT bool_or(x.word IN (SELECT word FROM wanted)) FROM regexp_split_to_table(f.folded, '[^[:alnum:]]+') AS x (word))
+        OR EXISTS (SELECT 1 FROM sought WHERE strpos(f.folded, sought.part) > 0))
 ORDER BY p.type, p.slug;
 
 -- name: names_with
--- The active entity pages with a folded name that matches a pattern.
-SELECT DISTINCT p.type, p.slug FROM wiki_page_aliases a JOIN wiki_pages p ON p.tenant_id = a.tenant_id AND p.page_id = a.page_id
-WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id AND a.alias ~ :pattern::text AND p.owner_id = :owner_id
-    AND p.status = 'active' AND p.type = 'entity'
-ORDER BY p.type, p.slug;
+-- The folded names of active entity pages that have one of some words, or contain one of some texts; both are given one per line.
+WITH wanted AS MATERIALIZED (SELECT unnest(string_to_array(:words::text, chr(10))) AS word),
+sought AS MATERIALIZED (SELECT unnest(string_to_array(:texts::text, chr(10))) AS part)
+SELECT a.alias, p.type, p.slug FROM wiki_page_aliases a JOIN wiki_pages p ON p.tenant_id = a.tenant_id AND p.page_id = a.page_id
+WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id AND p.owner_id = :owner_id AND p.status = 'active' AND p.type = 'entity'
+    AND ((SELECT bool_or(x.word IN (SELECT word FROM wanted)) FROM string_to_table(a.alias, ' ') AS x (word))
+        OR EXISTS (SELECT 1 FROM sought WHERE strpos(a.alias, sought.part) > 0))
+ORDER BY p.type, p.slug, a.alias;
 
 -- name: linked_from
 -- The active pages that some pages link to.

@@ -38,6 +38,11 @@ def placed(name: str, first: int, **metadata: Any) -> list[NewMemory]:
 
 
 SAID = [one for at, name in enumerate(NAMES[:3]) for one in of(name, 2 * at, said=f"{name} is a bar in Tavira.")]
+SAID_OF_TWO_WORDS = [
+    *(one for at, name in enumerate(NAMES[:2]) for one in of(name, 2 * at, said=f"{name} is a bar in São Tomé.")),
+    *of(NAMES[2], 4, said=f"{NAMES[2]} is a bar in São Tomé.", place={"name": NAMES[2], "city": "São Tomé"}),
+    *of("São Tomé Lighthouse", 6),
+]
 TAGGED = [one for at, name in enumerate(NAMES[:3]) for one in placed(name, 2 * at)]
 TITLED = [*placed(NAMES[0], 0), *placed(NAMES[1], 2), *of("Tavira Lighthouse", 4)]
 LOVED = [
@@ -71,8 +76,8 @@ def lists(wiki: dict[str, bytes]) -> dict[tuple[str, str], tuple[list[str], list
 
 @pytest.mark.parametrize(
     ("entries", "listed"),
-    [(SAID, [3]), (TAGGED, [3]), (TITLED, [1, 2]), (THEMED, [4]), (LOVED, [4])],
-    ids=["said", "tagged", "titled", "themed", "loved"],
+    [(SAID, [3]), (SAID_OF_TWO_WORDS, [1, 3]), (TAGGED, [3]), (TITLED, [1, 2]), (THEMED, [4]), (LOVED, [4])],
+    ids=["said", "said of two words", "tagged", "titled", "themed", "loved"],
 )
 @pytest.mark.parametrize("is_backward", [False, True], ids=["forward", "backward"])
 async def test_list_is_the_same_in_one_job_and_in_many(
