@@ -125,11 +125,11 @@ def worths(relevances: Sequence[float], texts: Sequence[str], holds: Sequence[fl
 
 
 def message_features(text: str) -> Mapping[str, float]:
-    """Return the features of a message's form: its punctuation, its counts of words, its length, and its shares of letters and of
-    digits. The digits of years and codes do not count.
+    """Return the features of a message's form: its punctuation, its counts of distinct words, their length in bytes, and its
+    shares of letters and of digits. The digits of years and codes do not count.
     """
     read = text[:_READ_CHARS]
-    words, telling = _WORD.findall(read), query_words(read)
+    words, telling = set(_WORD.findall(read.casefold())), query_words(read)
     chars = max(1, len(read))
     return {
         "is_question": float(not _QUESTION_MARKS.isdisjoint(read) or _QUESTION_END.search(read) is not None),
@@ -139,7 +139,7 @@ def message_features(text: str) -> Mapping[str, float]:
         "digits": sum(map(str.isdigit, _YEAR_OR_CODE.sub("", read))) / chars,
         "letters": sum(map(str.isalpha, read)) / chars,
         "is_call": float(not _EXCLAMATION_MARKS.isdisjoint(read)),
-        "length": math.log(max(1, len(read.encode(errors="replace")))),
+        "length": math.log(max(1, sum(len(word.encode(errors="replace")) for word in words))),
     }
 
 

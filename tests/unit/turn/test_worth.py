@@ -200,3 +200,12 @@ def test_a_memory_like_the_message_makes_it_likelier_that_the_message_asks() -> 
 def test_much_that_the_thread_brings_does_not_show_that_the_message_asks() -> None:
     alone, leaning = (asking(-1.0, [0.9] * 5, 0.0, far, has_vector=True) for far in (0.0, 1.0))
     assert leaning < alone
+
+
+@pytest.mark.parametrize("word", ["and", "what's", "obrigada", "哈哈"])
+def test_a_word_repeated_many_times_asks_for_no_more_than_once(word: str) -> None:
+    once, often = message_features(word), message_features(f"{word} " * 200)
+    assert [often[name] for name in ("words", "telling", "telling_share", "length")] == [
+        once[name] for name in ("words", "telling", "telling_share", "length")
+    ]
+    assert message_score(f"{word} " * 200, None) < 0
