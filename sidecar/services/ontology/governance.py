@@ -133,13 +133,13 @@ class Governance:
     ) -> ChangeSetView:
         """Draft changes, in a new change set or an open one, and return it. Raises InvalidArgument, NotFound."""
         if not wanted or len(wanted) > changes.MAX_ITEMS:
-            raise InvalidArgument("items", f"has {len(wanted)} entries", f"send 1 to {changes.MAX_ITEMS}")
+            raise InvalidArgument("changes", f"has {len(wanted)} entries", f"send 1 to {changes.MAX_ITEMS}")
         if change_set_id is None:
             read_text("title", title, min_chars=1, max_chars=MAX_TITLE_CHARS)
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await self._hold(connection, tenant_id)
             base = await _ontology(connection, tenant_id)
-            items = [drafting.item(base, one, f"items[{place}]") for place, one in enumerate(wanted)]
+            items = [drafting.item(base, one, f"changes[{place}]") for place, one in enumerate(wanted)]
             if change_set_id is None:
                 made = self._new_set(ChangeOrigin.OPERATOR, title.strip(), author)
                 await change_sets.insert(connection, tenant_id, made)

@@ -244,6 +244,9 @@ async def test_hostile_change_sets_are_refused_whole(governance: Governance) -> 
     for problem, wanted in hostile.items():
         with pytest.raises(InvalidArgument, match=problem):
             await draft(governance, *wanted)
+    with pytest.raises(InvalidArgument) as refused:
+        await draft(governance, create("a"), WantedChange("boat", "create", {}))
+    assert refused.value.field == "changes[1].kind"
     assert await governance.listed(TENANT, limit=5) == []
     assert await slugs(governance) == []
 
