@@ -39,7 +39,7 @@ from compiler.plan.vocabulary import Vocabulary
 from compiler.planners import extractive
 from compiler.planners.planner import Planner, Proposed, Rebuilder
 from compiler.settings import WHOLE_SIGHT, CompileSettings
-from compiler.state import views
+from compiler.state import families, views
 from compiler.state.access import Access
 from compiler.state.naming import named_by, naming_after
 from compiler.state.substrates import MemorySubstrate
@@ -47,6 +47,7 @@ from compiler.state.views import Looking
 from store.db.queries import Connection
 from store.scope import Scope, is_brain
 from store.text.texts import fold
+from store.wiki.pages import page_uuid
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,11 @@ async def plan_leaf(
 
 
 async def plan_stale(access: Access, deps: LeafDeps, *, changed: frozenset[str], gone: frozenset[str]) -> Planned:
-    """Return the plan that rebuilds the content that came from edited (`changed`) and forgotten (`gone`) memories."""
+    """Return the plan that rebuilds the content that came from edited (`changed`) and forgotten (`gone`) memories.
+
+    Its options name, by id, the pages and held names to judge again at the end of the job: those that lose a memory, and related
+    ones.
+    """
     async with access.reading() as connection:
         view = await views.stale_view(connection, access.scope, changed=changed, gone=gone, substrate=deps.substrate)
     is_quoting = deps.planner.name == extractive.NAME
@@ -135,11 +140,21 @@ async def plan_stale(access: Access, deps: LeafDeps, *, changed: frozenset[str],
     decision, finished_items = await finished(access, replace(deps, planner=rebuilder), decision, view.pages)
     items = stale.emptied(view, finished_items)
     counters = {**decision.counters, "sections_quoted": rebuilder.quoted}
-    options = {
+    options: dict[str, Any] = {
         "changed": sorted(changed),
         "gone": sorted(gone),
         "again": stale.reread(view, items, is_quoting=is_quoting),
     }
+    if is_quoting:
+        async with access.reading() as connection:
+            page_ids, mention_ids = await families.related_to(connection, access.scope, view, deps.substrate)
+        page_ids |= {
+            page_uuid(access.scope, one.page.key.type.value, one.page.key.slug)
+            for one in items
+            if isinstance(one, CreatePage)
+        }
+        options["judged_pages"] = sorted(map(str, page_ids))
+        options["judged_mentions"] = sorted(map(str, mention_ids))
     return Planned(items, counters, {}, decision.rejections, view.seen_memory_ids, options)
 
 

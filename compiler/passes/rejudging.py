@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
 
 from compiler.passes.leaf import LeafDeps, Planned, citing
 from compiler.plan.contract import (
@@ -25,22 +28,40 @@ from compiler.planners import extractive
 from compiler.state import families, surroundings, views
 from compiler.state.access import Access
 from compiler.state.naming import naming_after
+from compiler.state.row_mapping import key_of
 from store.db.queries import Connection
 from store.scope import Scope
 from store.text.texts import fold
+from store.wiki import candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The ids of pages and held names that lost a memory, or that are related to a name that did."""
+
+    pages: Sequence[UUID] = ()
+    mentions: Sequence[UUID] = ()
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Left:
+        """Return what the batch with these options left to be judged again."""
+        pages, mentions = (options.get(name, ()) for name in ("judged_pages", "judged_mentions"))
+        return cls([UUID(one) for one in pages], [UUID(one) for one in mentions])
 
 
 async def plan_rejudging(
-    access: Access, deps: LeafDeps, memories: tuple[BatchMemory, ...], *, is_linking: bool
+    access: Access, deps: LeafDeps, memories: tuple[BatchMemory, ...], left: Left, *, is_linking: bool
 ) -> Planned | None:
     """Return the plan that gives related names the pages that one batch of all their memories gives; None without a change.
 
-    Only names related to a name in `memories` are judged. Families of more than MOST_MEMORIES memories stay as they are.
+    Only names in `left`, and those related to a name in `memories`, are judged. Families of more than MOST_MEMORIES memories stay
+    as they are.
     """
     names = await asyncio.to_thread(rejudging.names_in, memories)
     clues = await asyncio.to_thread(rejudging.clues_in, memories)
     async with access.reading() as connection:
-        found = await families.read(connection, access.scope, names, deps.substrate, clues)
+        alone = await families.names_of(connection, access.scope, left.pages, left.mentions)
+        found = await families.read(connection, access.scope, names, deps.substrate, clues, alone=alone)
         rules = await views.operator_rulings(connection, access.scope)
     judged = [one for one in found if len(one.memory_ids) <= MOST_MEMORIES and not _is_ruled(one, rules)]
     wanted = sorted({memory_id for one in judged for memory_id in one.memory_ids})
@@ -56,10 +77,11 @@ async def plan_rejudging(
         touched = {memory.memory_id: memory for memory in texts.values()}
         judged_keys = {page.key for family in judged for page in family.pages}
         linked = await _linked(connection, access.scope, touched, items, judged_keys) if is_linking else PlanDecision()
+        left_by = await _linked_from(connection, access.scope, items)
     counters = {"names_judged_anew": sum(isinstance(item, CreatePage | DeletePage) for item in items)}
     options = {"is_rejudging": True, "is_linking": is_linking}
     return Planned(
-        (*items, *linked.items, *links.scoring(items, linked.items)),
+        (*items, *linked.items, *links.scoring(items, linked.items, left_by)),
         counters,
         linked.counters,
         seen=frozenset(texts),
@@ -107,6 +129,13 @@ async def _changes(
     known = await views.named_pages(connection, scope, refs.names)
     existing = await views.existing(connection, scope, refs.pages)
     return finishing.finish(whole, {}, known, existing)
+
+
+async def _linked_from(connection: Connection, scope: Scope, items: Iterable[Item]) -> set[PageKey]:
+    """Return the pages to which the deleted pages link."""
+    page_ids = await families.ids_of(connection, scope, {item.page for item in items if isinstance(item, DeletePage)})
+    found = await candidates.identities_of(connection, scope, await candidates.linked_from(connection, scope, page_ids))
+    return set(map(key_of, found))
 
 
 async def _linked(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from compiler.plan.batch import StaleView
 from compiler.plan.contract import BatchMemory, Mention, Page, PageKey, PageType
 from compiler.plan.judging.rejudging import (
     NameClues,
@@ -13,6 +14,7 @@ from compiler.plan.judging.rejudging import (
     clues_in,
     is_judged,
     is_made_by_hand,
+    is_named,
     may_be_called,
     parts,
     roots,
@@ -48,10 +50,11 @@ class _Holder:
 
 @dataclass(frozen=True, slots=True)
 class _Related:
-    """The surnames, each with all names that end with it, and the names within longer ones, each with these."""
+    """The surnames, each with all names that end with it; the names within longer ones, each with these; names to judge alone."""
 
     surnamed: Mapping[str, Sequence[str]]
     longer: Mapping[str, Sequence[str]]
+    alone: Set[str]
 
 
 async def read(
@@ -60,6 +63,8 @@ async def read(
     names: Iterable[str],
     substrate: MemorySubstrate,
     clues: NameClues = _NO_CLUES,
+    *,
+    alone: Set[str] = frozenset(),
 ) -> tuple[NameFamily, ...]:
     """Return the families of the names (plain keys), each with two names or more; no page is in two families.
 
@@ -69,8 +74,9 @@ async def read(
 
     All names that end with the same surname are one family, also if the surname is found only through another name of the family.
     By the `clues` and by earlier memories, a word for kin and the name given to it are one family. An entity page titled as a
-    city is a family even alone.
+    city is a family even alone, and so is each of the names in `alone`.
     """
+    names = frozenset(names) | alone
     clues = await _with_kin(connection, scope, frozenset(names), substrate, clues)
     surnamed: dict[str, list[str]] = {}
     known = sorted(names)
@@ -82,7 +88,7 @@ async def read(
             break
         surnamed = {**more, **surnamed}
         known_names = {*names, *(name for every in surnamed.values() for name in every)}
-        related = _Related(surnamed, _longer(known_names, bearers))
+        related = _Related(surnamed, _longer(known_names, bearers), alone)
         found = await _families(connection, scope, sorted(known_names), related, substrate, clues)
         known = sorted({*names, *(name for family in found for name in family.names)})
     earlier = await candidates.settled_sightings(connection, scope, sorted({key for one in found for key in one.keys}))
@@ -118,12 +124,13 @@ async def _families(
     alone = await _borne(connection, scope, sorted(longer))
     clue_names = {*clues.cities, *(one for pair in clues.kin for one in pair), *surnamed}
     exact = {
+        *related.alone,
         *alone,
         *(name for word in alone for name in longer[word]),
         *clue_names,
         *(one for every in surnamed.values() for one in every),
     }
-    holders = await _holders(connection, scope, words, exact)
+    holders = await _holders(connection, scope, words, exact, related.alone)
     by_name = {name: holder for holder in holders for name in holder.names}
     joined = await _called(scope, {word: longer[word] for word in alone}, by_name, substrate)
     joined += [(word, name) for word, name in sorted(clues.kin) if word in by_name and name in by_name]
@@ -137,8 +144,9 @@ async def _families(
         for page in (holder.page for holder in holders if holder.page is not None)
         if page.key.type is PageType.ENTITY and page.key not in kept and plain_key(page.title) in clues.cities
     }
-    groups = _grouped(holders, known, joined, telling)
-    return tuple(_family(group, kept, telling) for group in groups)
+    groups = _grouped(holders, known, joined)
+    judged = [one for one in groups if _is_family(one, telling.keys(), related.alone)]
+    return tuple(_family(group, kept, telling) for group in judged)
 
 
 def _longer(names: Collection[str], bearers: Iterable[str]) -> dict[str, list[str]]:
@@ -200,7 +208,7 @@ async def _surnamed(
         if (last := name.rpartition(" ")[2]) in surnames:
             ending.setdefault(last, []).append(name)
     sure = {word for word, every in ending.items() if word in clues.surnames or any(map(surname, every))}
-    held = await _holders(connection, scope, (), ending.keys() - sure)
+    held = await _holders(connection, scope, (), ending.keys() - sure, frozenset())
     alone = {
         word: one for one in held for word in one.names & ending.keys() if len(one.memory_ids) <= _MOST_PART_MEMORIES
     }
@@ -227,8 +235,13 @@ async def _borne(connection: Connection, scope: Scope, words: Sequence[str]) -> 
     return [word for word in words if word in found or f"{word}s" in found]
 
 
-async def _holders(connection: Connection, scope: Scope, words: Sequence[str], exact: Set[str]) -> list[_Holder]:
-    """Return the pages and held names that have one of the exact names, or that begin with one of the words."""
+async def _holders(
+    connection: Connection, scope: Scope, words: Sequence[str], exact: Set[str], themes: Set[str]
+) -> list[_Holder]:
+    """Return the pages and held names that have one of the exact names, or that begin with one of the words.
+
+    Of pages of themes, only those with a name in `themes`.
+    """
     spellings = sorted({*words, *(f"{word}s" for word in words), *exact})
     if not spellings:
         return []
@@ -241,7 +254,8 @@ async def _holders(connection: Connection, scope: Scope, words: Sequence[str], e
     standing = await load(connection, scope, page_ids)
     keys = {name for _, name in held_longer}
     held = mentions(await candidates.mentions(connection, scope, sorted({*keys, *spellings})))
-    pages = [page for _, page in sorted(standing.pages.items()) if page.is_active and is_judged(page)]
+    active = [page for _, page in sorted(standing.pages.items()) if page.is_active]
+    pages = [one for one in active if is_judged(one) or (is_named(one) and not themes.isdisjoint(_names(one)))]
     found = [_Holder(frozenset(_names(page)), page=page) for page in pages]
     return [*found, *(_Holder(frozenset({plain_key(one.alias)}), mention=one) for one in held)]
 
@@ -251,9 +265,9 @@ def _names(page: Page) -> Iterable[str]:
 
 
 def _grouped(
-    holders: Sequence[_Holder], words: Iterable[str], joined: Iterable[tuple[str, str]], alone: Collection[PageKey]
+    holders: Sequence[_Holder], words: Iterable[str], joined: Iterable[tuple[str, str]]
 ) -> list[list[_Holder]]:
-    """Return groups of holders that share a word or were joined: groups of two names or more, or with a page in `alone`."""
+    """Return the groups of holders that share a word or were joined."""
     known = frozenset(words)
     links: dict[str, set[int]] = {}
     for at, holder in enumerate(holders):
@@ -271,12 +285,17 @@ def _grouped(
     groups: dict[int, list[_Holder]] = {}
     for at, number in enumerate(group_of):
         groups.setdefault(number, []).append(holders[at])
-    return [
-        one
-        for _, one in sorted(groups.items())
-        if len({name for holder in one for name in holder.names}) > 1
-        or any(holder.page is not None and holder.page.key in alone for holder in one)
-    ]
+    return [one for _, one in sorted(groups.items())]
+
+
+def _is_family(group: Iterable[_Holder], pages: Collection[PageKey], names: Set[str]) -> bool:
+    """Return whether the group has two names or more, one of the pages, or one of the names."""
+    of_group = {name for holder in group for name in holder.names}
+    return (
+        len(of_group) > 1
+        or not names.isdisjoint(of_group)
+        or any(holder.page is not None and holder.page.key in pages for holder in group)
+    )
 
 
 def _family(
@@ -287,6 +306,31 @@ def _family(
     held = sorted((one.mention for one in group if one.mention is not None), key=lambda mention: mention.key)
     telling_ids = frozenset(memory_id for page in pages for memory_id in telling.get(page.key, ()))
     return NameFamily(tuple(pages), tuple(held), kept, telling_ids)
+
+
+async def related_to(
+    connection: Connection, scope: Scope, view: StaleView, substrate: MemorySubstrate
+) -> tuple[set[UUID], set[UUID]]:
+    """Return the ids of the pages and of the held names in the families of the view's pages and held names."""
+    pages = [page for page in view.pages if page.is_active]
+    keys = {*(one.key for one in view.mentions), *(alias.key for page in pages for alias in page.aliases)}
+    names = frozenset(keys | {name for page in pages for name in _names(page)} | set(map(plain_key, keys))) - {""}
+    found = await read(connection, scope, names, substrate, alone=names) if names else ()
+    held_keys = sorted({mention.key for family in found for mention in family.mentions})
+    held = await candidates.mentions(connection, scope, held_keys) if held_keys else []
+    page_ids = await ids_of(connection, scope, {page.key for family in found for page in family.pages})
+    return set(page_ids), {row["mention_id"] for row in held}
+
+
+async def names_of(
+    connection: Connection, scope: Scope, page_ids: Sequence[UUID], mention_ids: Sequence[UUID]
+) -> frozenset[str]:
+    """Return the plain keys of the names that the active pages and the held names with these ids have now."""
+    standing = await load(connection, scope, page_ids) if page_ids else None
+    pages = [page for page in standing.pages.values() if page.is_active] if standing else []
+    held = await candidates.mention_keys(connection, scope, mention_ids) if mention_ids else []
+    keys = {*held, *(alias.key for page in pages for alias in page.aliases)}
+    return frozenset(keys | {name for page in pages for name in _names(page)} | set(map(plain_key, keys))) - {""}
 
 
 async def ids_of(connection: Connection, scope: Scope, keys: Iterable[PageKey]) -> list[UUID]:

@@ -122,6 +122,12 @@ async def memories_since(connection: Connection, scope: Scope, after: int, *, li
     return [row["memory_id"] for row in rows]
 
 
+async def judged_since(connection: Connection, scope: Scope, after: int) -> tuple[list[UUID], list[UUID]]:
+    """Return the ids of the pages and of the held names that applied batches after batch `after` left to be judged again."""
+    rows = await _sql.judged_since(connection, **scope.key, after=after)
+    return [row["id"] for row in rows if row["is_page"]], [row["id"] for row in rows if not row["is_page"]]
+
+
 async def log(connection: Connection, scope: Scope, *, after: int = 0, limit: int = 1000) -> list[Batch]:
     """Return a page of the applied batches, oldest first."""
     rows = await _sql.batch_log(connection, **scope.key, after=after, limit=limit)

@@ -86,6 +86,14 @@ WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.kind = 'aggregat
     AND NOT b.options ?| array['links', 'taken', 'reached'] AND NOT EXISTS (SELECT 1 FROM chain c WHERE c.job_id = b.job_id)
 ORDER BY b.batch_seq DESC LIMIT 1;
 
+-- name: judged_since
+-- The pages and held names that applied batches after a given batch left to be judged again.
+SELECT DISTINCT r.id::uuid AS id, r.is_page FROM compile_batches b CROSS JOIN LATERAL (
+    SELECT p.id, true AS is_page FROM jsonb_array_elements_text(b.options -> 'judged_pages') AS p (id)
+    UNION ALL SELECT m.id, false FROM jsonb_array_elements_text(b.options -> 'judged_mentions') AS m (id)) r
+WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.batch_seq > :after AND b.status = 'applied' AND b.kind = 'stale'
+ORDER BY r.is_page, id;
+
 -- name: memories_since
 -- The last memories that applied batches read after a given batch, oldest first.
 SELECT memory_id FROM (

@@ -149,8 +149,12 @@ def may_be_called(name: str, word: str, memories: Sequence[BatchMemory]) -> bool
 
 def is_judged(page: Page) -> bool:
     """Return whether rules make such a page from a name: it is no decision, no theme, and lists no pages."""
-    is_listing = any(one.aggregation is not None for one in page.sections)
-    return page.key.type is not PageType.DECISION and not is_listing and not theme_of(plain_key(known_as(page)))
+    return is_named(page) and not theme_of(plain_key(known_as(page)))
+
+
+def is_named(page: Page) -> bool:
+    """Return whether rules make such a page from a name or a theme: it is no decision and lists no pages."""
+    return page.key.type is not PageType.DECISION and all(one.aggregation is None for one in page.sections)
 
 
 def is_made_by_hand(page: Page) -> bool:
@@ -191,8 +195,8 @@ def changes(
     """Return the items that turn the family's pages into those of the decision, which was made over an empty wiki.
 
     A page whose name now belongs to another page is folded into it: its names and the edges by hand (`stated`) move there. A page
-    that only quotes, and whose name has too few memories for a page, is withdrawn unless a list or an edge by hand has it: its
-    name is held. Pages in `kept`, and pages whose name the decision does not have, stay. `around` are the family's pages, the
+    that only quotes, and whose name has too few memories for a page, is withdrawn unless an edge by hand has it: its name is
+    held. Pages in `kept`, and pages whose name the decision does not have, stay. `around` are the family's pages, the
     pages that lead to them and all that these list; `taken` the active pages of other names.
     """
     standing = {page.key: page for page in family.pages}
@@ -204,7 +208,6 @@ def changes(
     made = {key: page for key, page in made.items() if key not in taken}
     folded = dict(_folded(family, made))
     needed = {end for link in stated for end in (link.source, link.target)}
-    needed |= {child for page in around.values() for section in page.sections for child in section.children}
     withdrawn = _unproven(family, decision) - made.keys() - folded.keys() - family.kept - needed
     items: list[Item] = []
     for key, page in sorted(made.items()):
@@ -242,9 +245,9 @@ def _folded(family: NameFamily, made: Mapping[PageKey, Page]) -> Iterator[tuple[
 
 
 def _unproven(family: NameFamily, decision: PlanDecision) -> set[PageKey]:
-    """Return the pages that only quote, and whose title the decision holds as a name."""
+    """Return the pages that only quote, and of whose names the decision holds one."""
     held = {plain_key(item.mention.alias) for item in decision.items if isinstance(item, HoldMention)}
-    return {page.key for page in family.pages if page.key in family.quoted and plain_key(page.title) in held}
+    return {page.key for page in family.pages if page.key in family.quoted and not held.isdisjoint(_names(page))}
 
 
 def _names(page: Page) -> set[str]:

@@ -90,15 +90,16 @@ def emptied(view: StaleView, items: tuple[Item, ...]) -> tuple[Item, ...]:
 def reread(view: StaleView, items: tuple[Item, ...], *, is_quoting: bool) -> tuple[str, ...]:
     """Return the memories to read again: those of removed pages and, if the planner `is_quoting`, some unchanged memories.
 
-    These are memories that a section no longer cites, because another section quotes them, and memories of emptied pages.
+    These are memories that a section no longer cites, because another section quotes them, and memories of emptied and renamed
+    pages.
     """
     left = set(departing.left_behind(view, items))
     written = {(item.page, item.section.slug): item.section.sources for item in items if isinstance(item, WriteSection)}
     written |= {(item.page, item.slug): () for item in items if isinstance(item, RemoveSection)}
-    archived = {item.page for item in items if isinstance(item, ArchivePage)}
+    ended = {item.page for item in items if isinstance(item, ArchivePage | DeletePage)}
     released: set[str] = set()
     for page in view.pages if is_quoting else ():
-        if page.key in archived and page.is_active:
+        if page.key in ended and page.is_active:
             released |= {one.memory_id for one in page.cited()}
         for section in page.sections:
             if section.aggregation is None and (page.key, section.slug) in written:

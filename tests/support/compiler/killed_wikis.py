@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
@@ -96,24 +96,16 @@ class KilledWiki:
 
     @property
     def unlike(self) -> tuple[str, ...]:
-        """What one of the two says and the other does not, but for what the rebuild may leave out.
-
-        A page stays when memories that made it are edited or forgotten until too few are left to make it anew: neither it nor
-        what its memories say elsewhere is compared. Nor are lists with such a page, which may be too few without it.
-        """
-        extra = {name.removeprefix("page ") for name in self.left.keys() - self.rebuilt.keys() if name[:5] == "page "}
+        """What one of the two says and the other does not, and the lists of pages that differ."""
         one, other = _said(self.left), _said(self.rebuilt)
-        excused = {part[2] for part in one if part[0] in extra}
-        found = [part for part in sorted(one ^ other) if part[2] not in excused and not extra & {part[0], part[1]}]
-        cited = {part[0] for part in other if part[2] and part[2] not in excused}
-        said = tuple(f"{'-' if part in one else '+'} {' '.join(part)}" for part in found if part[2] or part[0] in cited)
-        return (*said, *self._unlike_lists(extra))
+        said = (f"{'-' if part in one else '+'} {' '.join(part)}" for part in sorted(one ^ other))
+        return (*said, *self._unlike_lists())
 
-    def _unlike_lists(self, extra: Set[str]) -> Iterator[str]:
+    def _unlike_lists(self) -> Iterator[str]:
         left, rebuilt = _listed(self.left), _listed(self.rebuilt)
         for page in sorted(left.keys() | rebuilt.keys()):
             one, other = left.get(page, frozenset()), rebuilt.get(page, frozenset())
-            if one != other and page not in extra and extra.isdisjoint(child for _, child in one):
+            if one != other:
                 yield f"- {page} lists {sorted(one - other)}"
                 yield f"+ {page} lists {sorted(other - one)}"
 

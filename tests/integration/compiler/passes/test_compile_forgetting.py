@@ -196,7 +196,11 @@ CLOSED = NewMemory("Quentin Marsh closed the stall again.", "closed", NOW - time
 
 
 class NamingOnce(ExtractivePlanner):
-    """Names a page by one memory of two that name it, and puts on it what names nobody."""
+    """Names a page by one memory of two that name it, and puts on it what names nobody, as a model may."""
+
+    @property
+    def name(self) -> str:
+        return "naming"
 
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
         shown = {memory.memory_id for memory in batch.memories}
@@ -241,7 +245,7 @@ async def test_section_of_a_hub_goes_with_its_last_memory(pools: Pools, database
                 told.append(replace(one, metadata={**one.metadata, "tags": tags}))
     await write_and_compile(pools, told, engine_on(pools))
     later = [
-        NewMemory(f"Nobody could find a free chair at {name} in Austin on day {n}.", f"l{name}{n}", NOW)
+        NewMemory(f"On day {n} {name} was the fullest bar in Austin.", f"l{name}{n}", NOW)
         for name in kinds["coffee"]
         for n in "12"
     ]
