@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from compiler.decay.model_summary import PROMPT_HASH
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.output import printable
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers import Attestation, DecayGroup, DecayJob, Episode
@@ -173,7 +172,7 @@ def cancel(session: CommandSession, job_id: str) -> None:
 def _draw_jobs(listed: Sequence[DecayJob]) -> Iterator[Any]:
     yield drawing.rows(
         ("job", "kind", "state", "sources", "result"),
-        ((one.job_id, one.kind, one.state, f"{len(one.source_ids):,}", printable(_result(one))) for one in listed),
+        ((one.job_id, one.kind, one.state, f"{len(one.source_ids):,}", _result(one)) for one in listed),
         empty="No jobs.",
     )
 
@@ -222,11 +221,11 @@ def _draw_episodes(listed: Sequence[Episode]) -> Iterator[Any]:
         (
             (
                 one.episode_id,
-                printable(one.thread_id),
+                one.thread_id,
                 _day(one.start_time),
                 _day(one.end_time),
                 f"{len(one.turn_ids):,}",
-                printable(one.text[:60].partition("\n")[0]),
+                one.text[:60].partition("\n")[0],
             )
             for one in listed
         ),
@@ -305,8 +304,8 @@ def _draw_attestations(listed: Sequence[Attestation]) -> Iterator[Any]:
         (
             (
                 one.attestation_id,
-                printable(one.model_id),
-                printable(one.prompt_hash[:12]),
+                one.model_id,
+                one.prompt_hash[:12],
                 _day(one.expire_time),
                 _day(one.revoke_time),
             )

@@ -11,7 +11,7 @@ import click
 
 from sidecar.cli.content import owner as owners
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.output import counted, printable
+from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.shared.times import INSTANT
 from sidecar.client.answers import Forgotten
@@ -150,7 +150,7 @@ def _counts(done: Forgotten) -> str:
 
 def _draw(done: Forgotten) -> Iterator[Any]:
     if done.hits and done.is_dry_run and not done.row_counts:
-        yield drawing.rows(("confirm", "text"), ((one.confirm_id, printable(one.excerpt)) for one in done.hits))
+        yield drawing.rows(("confirm", "text"), ((one.confirm_id, one.excerpt) for one in done.hits))
         yield "forget hits with --confirm KIND:ID"
         return
     yield f"{'would forget' if done.is_dry_run else 'forgotten'}: {_counts(done)}"

@@ -13,7 +13,7 @@ from sidecar.cli.shared import drawing
 from sidecar.cli.shared.dates import INSTANT, DatedInstant, written
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.imports import drawn_refusals, named, resumable
-from sidecar.cli.shared.output import counted, printable
+from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.paging import batches, every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers import Memory, MemoryBelief, MemoryHistory, SupersessionEffect
@@ -149,14 +149,14 @@ def get_memory(session: CommandSession, memory_id: str) -> None:
 def _draw_memory(one: Memory) -> Iterator[str]:
     pinned = ", pinned" if one.pinned else ""
     yield f"── {one.memory_id}, {_day(one)}, document {one.document_id or '(none)'}{pinned}"
-    yield f"{one.memory_type}, {one.status}, confidence {one.confidence:.2g}, authority {printable(one.authority)}"
+    yield f"{one.memory_type}, {one.status}, confidence {one.confidence:.2g}, authority {one.authority}"
     if held := _validity(one):
         yield held
     if one.compressed:
         yield "in a summary"
-    yield printable(one.text)
+    yield one.text
     for name, value in sorted(one.metadata.items()):
-        yield printable(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+        yield f"{name}: {json.dumps(value, ensure_ascii=False)}"
 
 
 def _validity(one: Memory) -> str:
@@ -226,7 +226,7 @@ def _draw_history(history: MemoryHistory) -> Iterator[Any]:
     )
     for one in history.supersessions:
         undone = f", undone {one.undo_time:%Y-%m-%d}" if one.undo_time else ""
-        yield printable(f"{one.memory_id} superseded {one.superseded_id}: {one.reason}{undone}")
+        yield f"{one.memory_id} superseded {one.superseded_id}: {one.reason}{undone}"
 
 
 @memory.command("supersede", short_help="Replace memories by a newer one.")
@@ -308,15 +308,13 @@ def _draw_belief(belief: MemoryBelief) -> Iterator[str]:
     memories_by_id = {one.memory_id: one for one in belief.memories}
     for edge in belief.chain:
         how = "rests on" if edge.reason == "compressed" else f"{edge.reason}:"
-        yield printable(
-            f"{edge.memory_id} {how} {edge.superseded_id}" + (f" ({edge.evidence})" if edge.evidence else "")
-        )
+        yield (f"{edge.memory_id} {how} {edge.superseded_id}" + (f" ({edge.evidence})" if edge.evidence else ""))
         if one := memories_by_id.pop(edge.superseded_id, None):
             yield from (f"    {line}" for line in _draw_memory(one))
     for turn in belief.turns:
         when = f"{turn.said_time:%Y-%m-%d %H:%M}" if turn.said_time else ""
-        yield printable(f"{', '.join(turn.memory_ids)} from {turn.thread_id} turn {turn.position}, {turn.role}, {when}")
-        yield printable(f"    {turn.text[:_LEAD_CHARS]}")
+        yield f"{', '.join(turn.memory_ids)} from {turn.thread_id} turn {turn.position}, {turn.role}, {when}"
+        yield f"    {turn.text[:_LEAD_CHARS]}"
     if not belief.chain and not belief.turns:
         yield "It was written directly: it rests on no turns and no other memories."
 

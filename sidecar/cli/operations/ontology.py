@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.output import counted, printable, write_text
+from sidecar.cli.shared.output import counted, write_text
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import OntologyChange
@@ -54,17 +54,14 @@ def _draw_ontology(found: Ontology) -> Iterator[Any]:
     yield f"version {found.version}"
     yield drawing.rows(
         ("entity type", "name", "kind of", "aliases", "lifecycle"),
-        (
-            (one.slug, printable(one.name), one.broad_type, printable(", ".join(one.aliases)), one.lifecycle)
-            for one in found.entity_types
-        ),
+        ((one.slug, one.name, one.broad_type, ", ".join(one.aliases), one.lifecycle) for one in found.entity_types),
     )
     yield drawing.rows(
         ("relationship", "name", "from", "to", "cardinality", "lifecycle"),
         (
             (
                 one.slug,
-                printable(one.name),
+                one.name,
                 ", ".join(one.source_types) or "any",
                 ", ".join(one.target_types) or "any",
                 one.cardinality,
@@ -76,13 +73,13 @@ def _draw_ontology(found: Ontology) -> Iterator[Any]:
     yield drawing.rows(
         ("template", "heading", "position", "lifecycle"),
         (
-            (f"{one.entity_type}/{one.slug}", printable(one.heading), str(one.position), one.lifecycle)
+            (f"{one.entity_type}/{one.slug}", one.heading, str(one.position), one.lifecycle)
             for one in found.facet_templates
         ),
     )
     yield drawing.rows(
         ("mapping", "kind", "address"),
-        ((f"{one.subject_kind} {one.subject}", one.kind, printable(one.uri)) for one in found.mappings),
+        ((f"{one.subject_kind} {one.subject}", one.kind, one.uri) for one in found.mappings),
     )
 
 
@@ -110,7 +107,7 @@ def _draw_versions(listed: Sequence[OntologyVersion]) -> Iterator[Any]:
             (
                 str(one.version),
                 drawing.moment(one.create_time),
-                printable(one.author),
+                one.author,
                 one.change_set_id or (f"version {one.restores} again" if one.restores else "nothing: a rollback"),
             )
             for one in listed
@@ -122,7 +119,7 @@ def _draw_versions(listed: Sequence[OntologyVersion]) -> Iterator[Any]:
 def _draw_differences(found: Sequence[OntologyDifference]) -> Iterator[Any]:
     yield drawing.rows(
         ("kind", "term", "change", "fields"),
-        ((one.kind, one.key, one.change, printable("; ".join(_field(field) for field in one.fields))) for one in found),
+        ((one.kind, one.key, one.change, "; ".join(_field(field) for field in one.fields)) for one in found),
         empty="Nothing differs.",
     )
 
@@ -154,7 +151,7 @@ def _draw_jobs(listed: Sequence[OntologyJob]) -> Iterator[Any]:
                 one.status,
                 f"{one.done_pages:,}",
                 drawing.moment(one.create_time),
-                printable(one.error),
+                one.error,
             )
             for one in listed
         ),
@@ -262,19 +259,19 @@ def review(
 def _draw_sets(listed: Sequence[OntologyChangeSet]) -> Iterator[str]:
     for one in listed:
         counts = ", ".join(f"{one.item_counts.get(name, 0)} {name}" for name in ("pending", "accepted", "rejected"))
-        yield f"{one.change_set_id}  {one.status}  {printable(one.title)} ({one.origin}; {counts})"
+        yield f"{one.change_set_id}  {one.status}  {one.title} ({one.origin}; {counts})"
     if not listed:
         yield "No change sets."
 
 
 def _draw_set(one: OntologyChangeSet) -> Iterator[Any]:
     made = f" as version {one.applied_version}" if one.applied_version else ""
-    yield f"{one.change_set_id}  {printable(one.title)}"
-    yield f"{one.status}{made}, revision {one.revision}, drafted by {printable(one.drafted_by)}"
+    yield f"{one.change_set_id}  {one.title}"
+    yield f"{one.status}{made}, revision {one.revision}, drafted by {one.drafted_by}"
     if one.impact:
         yield f"would change {_impact(one.impact)}"
     if one.problem:
-        yield f"cannot be approved: {printable(one.problem)}"
+        yield f"cannot be approved: {one.problem}"
     for item in one.items:
         yield from _draw_item(item)
 
@@ -292,11 +289,11 @@ def _draw_item(item: OntologyChangeItem) -> Iterator[str]:
     yield ""
     yield f"{item.item_id}  {item.decision}  {item.action} {item.kind} {item.key}" + (f"  ({uses})" if uses else "")
     if item.rationale:
-        yield f"    {printable(item.rationale)}"
+        yield f"    {item.rationale}"
     for field in item.difference.fields if item.difference else ():
-        yield f"    {printable(_field(field))}"
+        yield f"    {_field(field)}"
     for example in item.evidence:
-        yield f"    “{printable(example.quote)}” ({example.source} {printable(example.memory_id)})"
+        yield f"    “{example.quote}” ({example.source} {example.memory_id})"
 
 
 @ontology.command(short_help="Approve a change set.")

@@ -9,7 +9,6 @@ import click
 
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.output import printable
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers.backends import Backend, Tool, ToolListing, Webhook
 
@@ -172,7 +171,7 @@ def _draw_revoked(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _draw_texts(facts: dict[str, Any]) -> Iterator[str]:
-    yield from map(printable, facts["texts"] or ["(nothing)"])
+    yield from facts["texts"] or ["(nothing)"]
 
 
 def _draw_backends(found: Sequence[Backend]) -> Iterator[Any]:

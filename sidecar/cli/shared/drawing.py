@@ -74,7 +74,7 @@ def _notes(assembly: Assembly) -> Iterator[str]:
 
 def _reading(reading: MessageReading | None) -> Iterator[str]:
     if reading is not None and reading.thread_words:
-        words = printable(", ".join(reading.thread_words))
+        words = ", ".join(reading.thread_words)
         yield f"Read in its thread ({reading.leaning:.0%}), with the words: {words}"
 
 
@@ -83,7 +83,7 @@ def context(assembly: Assembly, *, max_lines: int | None = None) -> Iterator[str
     for block in assembly.system_blocks:
         point = ", cache point" if block.is_cache_point else ""
         yield f"── {block.source or 'system'}, {block.zone}, {counted(block.tokens, 'token')}{point}"
-        yield _cut_middle(block.text, max_lines)
+        yield _cut(block.text, max_lines, first=1)  # the best items stand last
     if assembly.messages:
         yield f"── history, {counted(len(assembly.messages), 'message')}"
     shown = assembly.messages if max_lines is None else assembly.messages[-max_lines:]
@@ -95,13 +95,13 @@ def context(assembly: Assembly, *, max_lines: int | None = None) -> Iterator[str
 def message_parts(message: Message) -> Iterator[str]:
     """Yield the parts of a message, each prefixed with its role."""
     if message.text:
-        yield f"{message.role}: {printable(message.text)}"
+        yield f"{message.role}: {message.text}"
     for part in message.parts:
         if isinstance(part, ToolCall):
             arguments = json.dumps(dict(part.arguments), ensure_ascii=False)
-            yield f"{message.role}: calls {printable(part.name)} {printable(arguments)}"
+            yield f"{message.role}: calls {part.name} {arguments}"
         else:
-            yield f"{message.role}: {printable(part.content)}"
+            yield f"{message.role}: {part.content}"
 
 
 def sources(reports: Sequence[SourceReport]) -> Iterator[Any]:
@@ -117,7 +117,7 @@ def sources(reports: Sequence[SourceReport]) -> Iterator[Any]:
             _number(report.included_tokens),
         )
     yield table
-    yield from (f"{report.source}: {printable(report.reason)}" for report in reports if report.reason)
+    yield from (f"{report.source}: {report.reason}" for report in reports if report.reason)
 
 
 def budget(budget: Budget, reports: Sequence[SourceReport]) -> Iterator[str]:
@@ -173,7 +173,7 @@ def receipt(receipt: Receipt, *, only: str = "") -> Iterator[Any]:
     yield f"receipt {receipt.receipt_id}, {made}, {receipt.duration_ms:.1f} ms"
     yield f"model {receipt.model_id}, thread {receipt.thread_id or '(none)'}, profile {receipt.profile_version}"
     if receipt.message:
-        yield f"message: {_cut(printable(receipt.message), 3)}"
+        yield f"message: {_cut(receipt.message, 3)}"
     yield from _reading(receipt.reading)
     yield ""
     yield from sources(receipt.sources)
@@ -221,7 +221,7 @@ def difference(diff: AssemblyDiff) -> Iterator[Any]:
         f"{source}: {delta:+,} {'token' if abs(delta) == 1 else 'tokens'}"
         for source, delta in sorted(diff.token_deltas.items())
     )
-    yield from (f"{source}: {printable(change)}" for source, change in sorted(diff.status_changes.items()))
+    yield from (f"{source}: {change}" for source, change in sorted(diff.status_changes.items()))
     if diff.first_changed_zone:
         yield f"The bytes differ from the {diff.first_changed_zone} zone on."
     if diff.note:
@@ -275,18 +275,12 @@ def moment(instant: datetime | None) -> str:
     return f"{instant:%Y-%m-%d %H:%M}" if instant else ""
 
 
-def _cut(text: str, lines: int | None) -> str:
-    """Return the text's first `lines` lines, with a note if lines are left out; the whole text for None."""
-    text_lines = printable(text).rstrip("\n").split("\n")
+def _cut(text: str, lines: int | None, *, first: int | None = None) -> str:
+    """Return `lines` lines of the text, with a note for the others: the first ones, or `first` of these and then the last ones."""
+    text_lines = text.rstrip("\n").split("\n")
     if lines is None or len(text_lines) <= lines + 1:
         return "\n".join(text_lines)
-    return "\n".join([*text_lines[:lines], f"   … {counted(len(text_lines) - lines, 'more line')}"])
-
-
-def _cut_middle(text: str, lines: int | None) -> str:
-    """Return the first line and the last ones, `lines` in all, with a note between them: a block's best items stand last."""
-    text_lines = printable(text).rstrip("\n").split("\n")
-    if lines is None or len(text_lines) <= lines + 1:
-        return "\n".join(text_lines)
-    left_out = counted(len(text_lines) - lines, "more line")
-    return "\n".join([text_lines[0], f"   … {left_out}", *text_lines[1 - lines :]])
+    left_out = len(text_lines) - lines
+    start = lines if first is None else first
+    note = f"   … {counted(left_out, 'more line')}"
+    return "\n".join([*text_lines[:start], note, *text_lines[start + left_out :]])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from sidecar.cli.shared.failures import Interrupted
-from sidecar.cli.shared.output import Voice, printable
+from sidecar.cli.shared.output import Voice
 from sidecar.client import RequestUnusable, SidecarCallError
 
 V = TypeVar("V")
@@ -47,7 +47,7 @@ def named(voice: Voice, batch: Sequence[V], name: Callable[[V], str]) -> Iterato
 
 def drawn_refusals(skipped: Sequence[str], *, lost: int) -> Iterator[str]:
     """Yield the first reasons for skipped pieces, and how to continue if `lost` of them have content."""
-    yield from (printable(f"skipped {reason}") for reason in skipped[:_REASONS_SHOWN])
+    yield from (f"skipped {reason}" for reason in skipped[:_REASONS_SHOWN])
     if len(skipped) > _REASONS_SHOWN:
         yield f"… {len(skipped) - _REASONS_SHOWN:,} more were skipped; --json lists all"
     if lost:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sidecar.cli.shared.output import counted, printable
+from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers.wiki import DeleteEffect
 
@@ -21,7 +21,7 @@ def alias(session: CommandSession, page: str, name: str) -> None:
       sidecar wiki alias austin-texas ATX
     """
     added = session.client.add_alias(page=page, alias=name)
-    session.voice.show(added, lambda one: [printable(f"{page} is also {one.display}")])
+    session.voice.show(added, lambda one: [f"{page} is also {one.display}"])
 
 
 @click.command(short_help="Give a page another title.")
@@ -36,7 +36,7 @@ def rename(session: CommandSession, page: str, title: str) -> None:
       sidecar wiki rename bea-holm "Beatrice Holm"
     """
     renamed = session.client.rename_page(page=page, title=title)
-    session.voice.show(renamed, lambda one: [printable(f"{one.path} is now titled {one.title}")])
+    session.voice.show(renamed, lambda one: [f"{one.path} is now titled {one.title}"])
 
 
 @click.command(short_help="Merge a page into another.")
@@ -51,7 +51,7 @@ def merge(session: CommandSession, page: str, into: str) -> None:
       sidecar wiki merge bea beatrice-holm
     """
     merged = session.client.merge_pages(page=page, into=into)
-    session.voice.show(merged, lambda one: [printable(f"{page} is now a part of {one.title} ({one.path})")])
+    session.voice.show(merged, lambda one: [f"{page} is now a part of {one.title} ({one.path})"])
 
 
 @click.command(short_help="Undo a merge.")
@@ -107,8 +107,8 @@ def _memories(count: int) -> str:
 def drawn_deletion(effect: DeleteEffect, named: str) -> str:
     """Return a line with the deleted page, or one saying that there is no page of that name."""
     if effect.page is None:
-        return printable(f"there is no page {named!r}; nothing was deleted")
-    return printable(f"deleted: {effect.page.title} ({effect.page.path})")
+        return f"there is no page {named!r}; nothing was deleted"
+    return f"deleted: {effect.page.title} ({effect.page.path})"
 
 
 @click.command(short_help="Ignore a held name.")

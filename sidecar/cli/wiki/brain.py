@@ -9,7 +9,6 @@ import click
 
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.output import printable
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import NewRule
@@ -192,7 +191,7 @@ def rename(session: CommandSession, page: str, title: str) -> None:
       sidecar brain rename entity/helios "Helios Labs"
     """
     renamed = session.client.rename_brain_page(page=page, title=title)
-    session.voice.show(renamed, lambda one: [printable(f"{page} is now titled {one.title}")])
+    session.voice.show(renamed, lambda one: [f"{page} is now titled {one.title}"])
 
 
 @brain.command(short_help="Merge a page of the Brain into another.")
@@ -210,7 +209,7 @@ def merge(session: CommandSession, page: str, into: str, undo: bool) -> None:
     """
     session.client.merge_brain_pages(page=page, into=into, undo=undo)
     outcome = "is a separate page after the next compile" if undo else f"is now a part of {into}"
-    session.voice.show({"page": page, "into": into, "undone": undo}, lambda _: [printable(f"{page} {outcome}")])
+    session.voice.show({"page": page, "into": into, "undone": undo}, lambda _: [f"{page} {outcome}"])
 
 
 @brain.command(short_help="Remove a wrong sentence from a page of the Brain.")
@@ -228,7 +227,7 @@ def wrong(session: CommandSession, page: str, sentence: str, restore: str) -> No
     fields = {"page": page, "sentence": sentence, "restore_report_id": restore}
     report = session.client.report_brain_sentence(**fields)
     done = "is restored on" if restore else "is removed from"
-    session.voice.show(report, lambda one: [printable(f"{one.sentence!r} {done} {one.path}  {one.report_id}")])
+    session.voice.show(report, lambda one: [f"{one.sentence!r} {done} {one.path}  {one.report_id}"])
 
 
 @brain.command(short_help="State a typed edge between pages of the Brain.")
@@ -246,7 +245,7 @@ def edge(session: CommandSession, page: str, edge_type: str, target: str, remove
     """
     was_removed = session.client.write_brain_edge(page=page, target=target, edge_type=edge_type, remove=remove)
     outcome = ("taken back" if was_removed else "it was not stated by hand") if remove else "stated"
-    session.voice.show({"removed": was_removed}, lambda _: [printable(f"{page}  {edge_type}  {target}: {outcome}")])
+    session.voice.show({"removed": was_removed}, lambda _: [f"{page}  {edge_type}  {target}: {outcome}"])
 
 
 @brain.command(short_help="Show the Brain in turns, or hide it.")
@@ -279,9 +278,9 @@ def _draw_rule(one: ReleaseRule) -> Iterator[Any]:
         which = one.document_path or "every document"
         criteria = [f"{which} of the knowledge base {one.knowledge_base}"]
     raised = f", trusted as tier {one.trust_tier}: {one.reason}" if one.trust_tier else ""
-    yield printable(f"{one.name}  {one.state}  {one.rule_id}")
+    yield f"{one.name}  {one.state}  {one.rule_id}"
     least = "" if one.knowledge_base else f", from {one.least_authority}"
-    yield printable(f"    {', '.join(criteria)}{least}{raised}")
+    yield f"    {', '.join(criteria)}{least}{raised}"
 
 
 def _draw_copies(found: Sequence[BrainCopy]) -> Iterator[Any]:
@@ -304,9 +303,9 @@ def _draw_pages(found: Sequence[BrainPage]) -> Iterator[Any]:
 
 def _draw(found: BrainAnswer, *, is_search: bool) -> Iterator[Any]:
     for hit in found.hits:
-        yield printable(f"{hit.index:>2}. {hit.title}  {hit.id}")
+        yield f"{hit.index:>2}. {hit.title}  {hit.id}"
         if hit.description:
-            yield printable(f"    {hit.description}  {_memories(hit.memory_ids)}")
+            yield f"    {hit.description}  {_memories(hit.memory_ids)}"
     if found.failed_scopes:
         yield f"not searched: {', '.join(found.failed_scopes)}"
     if is_search and not found.hits:
@@ -317,19 +316,19 @@ def _draw(found: BrainAnswer, *, is_search: bool) -> Iterator[Any]:
 
 def _draw_detail(detail: BrainDetail) -> Iterator[Any]:
     if detail.status != "found":
-        yield printable(f"{detail.id}: {detail.status.replace('_', ' ')}")
+        yield f"{detail.id}: {detail.status.replace('_', ' ')}"
         return
     where = "shared in the tenant" if detail.scope == "brain" else detail.type
-    yield printable(f"{detail.title}  ({where})  {detail.id}")
+    yield f"{detail.title}  ({where})  {detail.id}"
     heading = ""
     for one in detail.statements:
         if one.heading != heading:
             heading = one.heading
-            yield printable(f"  {heading}")
-        yield printable(f"  - {one.text}  {_memories(one.memory_ids)}")
-    yield from (printable(f"  {_relation(detail.title, one)}") for one in detail.relations)
+            yield f"  {heading}"
+        yield f"  - {one.text}  {_memories(one.memory_ids)}"
+    yield from (f"  {_relation(detail.title, one)}" for one in detail.relations)
     if detail.pages:
-        yield printable("  lists: " + ", ".join(f"{one.title} ({one.id})" for one in detail.pages))
+        yield ("  lists: " + ", ".join(f"{one.title} ({one.id})" for one in detail.pages))
 
 
 def _relation(title: str, one: BrainRelation) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler.plan.text.markdown import unescape
 from sidecar.cli.shared.drawing import moment, rows, short_ids
-from sidecar.cli.shared.output import counted, printable
+from sidecar.cli.shared.output import counted
 from sidecar.client.answers.wiki import (
     BackfillEffect,
     Citation,
@@ -43,9 +43,9 @@ _SHOWN = (
 def page(found: PageWhole) -> Iterator[str]:
     """Yield a page: title, sections with their sources, then names, tags, links and history."""
     one = found.page
-    yield printable(f"{one.title}  ({one.path}{', archived' if one.status == 'archived' else ''})")
+    yield f"{one.title}  ({one.path}{', archived' if one.status == 'archived' else ''})"
     if one.summary:
-        yield printable(unescape(one.summary))
+        yield unescape(one.summary)
     if found.summary_sources or found.summary_pages:
         yield from _origins(found.summary_sources, found.summary_pages)
     for section in found.sections:
@@ -56,28 +56,26 @@ def page(found: PageWhole) -> Iterator[str]:
 
 def _section(section: WikiSection) -> Iterator[str]:
     yield ""
-    yield printable(f"── {section.heading}")
-    yield printable(section.body_md)
+    yield f"── {section.heading}"
+    yield section.body_md
     if section.aggregation is not None:
         known = section.aggregation
-        yield printable(
-            f"  [{known.promotion_status}, score {known.promotion_score:.3f}, {counted(len(known.linked_page_ids), 'page')}]"
-        )
+        yield f"  [{known.promotion_status}, score {known.promotion_score:.3f}, {counted(len(known.linked_page_ids), 'page')}]"
     yield from _origins(section.sources, section.source_pages)
-    yield from (printable(f"      {one.memory_id}: {one.text[:_TEXT_CHARS]}") for one in section.sources if one.text)
+    yield from (f"      {one.memory_id}: {one.text[:_TEXT_CHARS]}" for one in section.sources if one.text)
 
 
 def _origins(sources: Sequence[WikiSource], pages: Sequence[PageRef]) -> Iterator[str]:
     if sources:
         yield f"  ← {_sources(sources)}"
     if pages:
-        yield printable(f"  ← from pages: {', '.join(one.path for one in pages)}")
+        yield f"  ← from pages: {', '.join(one.path for one in pages)}"
     if not sources and not pages:
         yield "  ← no source"
 
 
 def _sources(sources: Iterable[WikiSource]) -> str:
-    return ", ".join(printable(f"{one.memory_id}{_state(one)}") for one in sources)
+    return ", ".join(f"{one.memory_id}{_state(one)}" for one in sources)
 
 
 def _state(source: WikiSource) -> str:
@@ -86,23 +84,21 @@ def _state(source: WikiSource) -> str:
 
 def _around(found: PageWhole) -> Iterator[str]:
     if found.aliases:
-        yield printable(f"also called: {', '.join(dict.fromkeys(one.display for one in found.aliases))}")
+        yield f"also called: {', '.join(dict.fromkeys(one.display for one in found.aliases))}"
     if found.page.entity_type:
-        yield printable(f"type: {found.page.entity_type}")
+        yield f"type: {found.page.entity_type}"
     if found.page.tags:
-        yield printable(f"tags: {', '.join(found.page.tags)}")
+        yield f"tags: {', '.join(found.page.tags)}"
     if found.parent is not None:
-        yield printable(f"promoted from: {found.parent.title} ({found.parent.path})")
+        yield f"promoted from: {found.parent.title} ({found.parent.path})"
     counts = f"{counted(found.link_count, 'link')}, {counted(found.backlink_count, 'backlink')}"
     counts += f", {counted(found.child_count, 'promoted page')}"
     yield f"{counts}, hubness {found.page.hubness_score:,}, changed {moment(found.page.update_time)}"
     for link in found.links[:_LINKS_SHOWN]:
-        yield printable(f"  → {link.page.title} ({link.page.path}; {link.kind}, {', '.join(link.origins)})")
+        yield f"  → {link.page.title} ({link.page.path}; {link.kind}, {', '.join(link.origins)})"
     for entry in found.history[:_HISTORY_SHOWN]:
         places = ", ".join(entry.section_slugs) or "summary, names or tags"
-        yield printable(
-            f"  {moment(entry.time)}  cites {counted(entry.memory_count, 'more memory', 'more memories')}: {places}"
-        )
+        yield f"  {moment(entry.time)}  cites {counted(entry.memory_count, 'more memory', 'more memories')}: {places}"
 
 
 def pages(found: Sequence[WikiPage]) -> Iterator[Any]:
@@ -184,8 +180,8 @@ def graph(part: GraphPart) -> Iterator[str]:
         kind = "" if edge.kind == "reference" else f" ({edge.kind})"
         leads.setdefault(edge.from_page_id, []).append(f"{titles.get(edge.to_page_id, edge.to_page_id)}{kind}")
     for node in part.nodes:
-        yield printable(f"{node.title}  ({node.path}, hubness {node.hubness_score:,})")
-        yield from (printable(f"  → {target}") for target in leads.get(node.page_id, ()))
+        yield f"{node.title}  ({node.path}, hubness {node.hubness_score:,})"
+        yield from (f"  → {target}" for target in leads.get(node.page_id, ()))
     counts = f"{counted(len(part.nodes), 'page')}, {counted(len(part.edges), 'link')}"
     yield f"{counts}{'; there are more' if part.is_truncated else ''}"
 
@@ -221,9 +217,7 @@ def jobs(found: Sequence[CompileJob]) -> Iterator[Any]:
 
 def job(one: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[Any]:
     """Yield a job's status, and its metrics summed with those of the earlier jobs in its chain."""
-    yield printable(
-        f"{one.status}: job {one.job_id}, triggered by {one.trigger}{f', {one.error}' if one.error else ''}"
-    )
+    yield f"{one.status}: job {one.job_id}, triggered by {one.trigger}{f', {one.error}' if one.error else ''}"
     figures = [(name, value) for name in _SHOWN if (value := _together(name, (*before, one)))]
     if figures and before:
         yield f"together with the {len(before):,} before it:"
@@ -267,7 +261,7 @@ def rollback(effect: RollbackEffect, *, is_dry: bool) -> Iterator[str]:
     verb = "would remove" if is_dry else "removed"
     evidence = counted(effect.evidence_count, "piece of evidence", "pieces of evidence")
     yield f"{verb} {evidence}, and {counted(effect.link_count, 'link')} without other evidence"
-    yield from (printable(f"  {one}") for one in effect.examples)
+    yield from (f"  {one}" for one in effect.examples)
 
 
 def density(found: Density) -> Iterator[str]:

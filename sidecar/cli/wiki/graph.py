@@ -11,7 +11,7 @@ import click
 
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.imports import drawn_refusals, resumable
-from sidecar.cli.shared.output import counted, printable, write_text
+from sidecar.cli.shared.output import counted, write_text
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.shared.times import INSTANT
@@ -253,7 +253,7 @@ def _draw_import(done: dict[str, Any]) -> Iterator[str]:
 
 def _draw_edges(found: Sequence[TypedEdge]) -> Iterator[Any]:
     for one in found:
-        yield printable(_line(one))
+        yield _line(one)
     if not found:
         yield "No typed edges; they come from plain statements in memories, or from: sidecar graph set"
 
@@ -265,7 +265,7 @@ def _draw_paths(found: Sequence[GraphPath]) -> Iterator[Any]:
             f" ─{edge.edge_type}→ {after.title}" if edge.source == before else f" ←{edge.edge_type}─ {after.title}"
             for edge, before, after in steps
         )
-        yield printable(f"{one.pages[0].title}{titles}")
+        yield f"{one.pages[0].title}{titles}"
     if not found:
         yield "No such path."
 

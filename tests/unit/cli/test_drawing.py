@@ -138,7 +138,7 @@ def test_difference_names_the_changes_or_says_that_there_are_none() -> None:
     assert "pool 8,160, used 3,000" in shown(drawing.replay(Replay(ASSEMBLY, diff)))
 
 
-def test_stored_text_cannot_control_the_terminal() -> None:
+def test_stored_text_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     hostile = "\x1b[2J\x1b]0;owned\x07[bold red]x\x9b31m\r"
     assembly = replace(
         ASSEMBLY,
@@ -150,10 +150,10 @@ def test_stored_text_cannot_control_the_terminal() -> None:
         RECEIPT, message=hostile, decisions=(replace(KEPT, item_id=hostile, reason=hostile, into_item_id=hostile),)
     )
     diff = AssemblyDiff((DecisionChange("wiki", hostile, "kept", "", hostile),), {}, {"wiki": hostile}, "")
-    text = "".join(
-        shown(view) for view in (drawing.assembly(assembly), drawing.receipt(receipt), drawing.difference(diff))
-    )
-    text += shown([drawing.rows(("text",), [[hostile]])])
+    cells = drawing.rows(("text",), [[hostile]])
+    parts = [*drawing.assembly(assembly), *drawing.receipt(receipt), *drawing.difference(diff), cells]
+    Voice(is_json=False).show(parts, list)
+    text = capsys.readouterr().out
     assert not [letter for letter in text if letter != "\n" and (ord(letter) < 32 or 127 <= ord(letter) < 160)]
     assert "[bold red]" in text
 

@@ -12,6 +12,7 @@ import pytest
 from sidecar.cli.content import memory, profile, thread
 from sidecar.cli.operations import tools
 from sidecar.cli.shared.failures import CommandFailed
+from sidecar.cli.shared.output import Voice
 from sidecar.cli.turns import listing
 from sidecar.cli.wiki import drawing
 from sidecar.cli.wiki.files import write_file, written_density
@@ -79,7 +80,7 @@ def test_counts_are_saved_by_date_and_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_page_shows_the_sources_of_each_section_and_their_fate() -> None:
-    head = WikiPage("i", "topic", "austin", "/wiki/topic/austin", "Austin\x1b[2J", "A city.", "active", "", 2, (), "")
+    head = WikiPage("i", "topic", "austin", "/wiki/topic/austin", "Austin", "A city.", "active", "", 2, (), "")
     sources = (
         WikiSource("m1", True, True, "Text."),
         WikiSource("m2", True, False, ""),
@@ -89,7 +90,6 @@ def test_page_shows_the_sources_of_each_section_and_their_fate() -> None:
     shown = list(drawing.page(PageWhole(head, (section,), (), (), (), 0, 0, 0, ())))
     assert "  ← m1, m2 (edited since), m3 (forgotten)" in shown
     assert any("m1: Text." in line for line in shown)
-    assert "\x1b" not in "".join(shown)
 
 
 def test_pages_and_summaries_without_memories_show_the_pages_they_list() -> None:
@@ -122,12 +122,13 @@ def test_empty_list_prints_a_sentence_instead_of_an_empty_table(draw: Callable[[
     assert told.startswith("No ")
 
 
-def test_summary_is_shown_unescaped_and_a_title_cannot_reverse_the_line() -> None:
+def test_summary_is_shown_unescaped_and_a_title_cannot_reverse_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     title, summary = "Casa \u202etac\u202c Lola", r"Place in St\. Louis \*and\* [beyond](/wiki/topic/beyond)."
     shown = WikiPage("p", "entity", "casa", "/wiki/entity/casa", title, summary, "active", "", 0, (), "person")
-    (line, told, *more) = drawing.page(PageWhole(shown, (), (), (), (), 0, 0, 0, ()))
+    Voice(is_json=False).show(PageWhole(shown, (), (), (), (), 0, 0, 0, ()), drawing.page)
+    line, lead, *more = capsys.readouterr().out.splitlines()
     assert "type: person" in more
-    assert (line, told) == ("Casa \ufffdtac\ufffd Lola  (/wiki/entity/casa)", "Place in St. Louis *and* beyond.")
+    assert (line, lead) == ("Casa \ufffdtac\ufffd Lola  (/wiki/entity/casa)", "Place in St. Louis *and* beyond.")
 
 
 def test_retried_memories_are_counted_even_if_no_job_could_be_queued() -> None:
