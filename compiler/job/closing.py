@@ -16,7 +16,7 @@ from compiler.job.job_outcome import is_poison
 from compiler.job.run import MOST_SUPERSEDED, Frozen, Run
 from compiler.passes import aggregation, keeping, leaf, rejudging
 from compiler.passes.leaf import Planned
-from compiler.passes.rejudging import Left
+from compiler.passes.rejudging import NamesToJudge
 from compiler.plan.contract import BatchMemory, ScoreHubs
 from compiler.state.views import Look
 from models.errors import ProviderError
@@ -56,8 +56,8 @@ async def rejudge(run: Run, *, is_linking: bool) -> None:
 
     async def plan(memories: tuple[BatchMemory, ...]) -> Planned | None:
         async with run.access.reading() as connection:
-            left = Left(*await batches.judged_since(connection, run.access.scope, since))
-        return await rejudging.plan_rejudging(run.access, run.deps, memories, left, is_linking=is_linking)
+            affected = NamesToJudge(*await batches.judged_since(connection, run.access.scope, since))
+        return await rejudging.plan_rejudging(run.access, run.deps, memories, affected, is_linking=is_linking)
 
     for _ in range(MOST_REJUDGED):
         if _is_cut(run) or not await _until_done(run, since, plan, BatchKind.LEAF):

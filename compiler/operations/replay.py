@@ -23,7 +23,7 @@ from compiler.operations.replayed_memories import ReplayedMemories
 from compiler.operations.upkeep import ResetMode
 from compiler.passes import aggregation, leaf, rejudging
 from compiler.passes.leaf import LeafDeps, Planned
-from compiler.passes.rejudging import Left
+from compiler.passes.rejudging import NamesToJudge
 from compiler.plan import codec
 from compiler.plan.contract import BatchMemory, PageKey, PageType
 from compiler.plan.prompting import prompt
@@ -178,7 +178,7 @@ class _Replay:
     last_doubted: int = 0
     runs: dict[tuple[UUID | None, str], Run] = field(default_factory=dict)
     read: list[tuple[int, BatchMemory]] = field(default_factory=list)
-    left: list[tuple[int, Left]] = field(default_factory=list)
+    affected: list[tuple[int, NamesToJudge]] = field(default_factory=list)
     reached: Place | None = None
     known: dict[int, Vocabulary | None] = field(default_factory=dict)
 
@@ -249,15 +249,15 @@ class _Replay:
         if batch.kind is BatchKind.STALE:
             changed, gone = frozenset(options.get("changed", ())), frozenset(options.get("gone", ()))
             rebuilt = await leaf.plan_stale(access, run.deps, changed=changed, gone=gone)
-            self.left.append((batch.batch_seq, Left.of(rebuilt.options)))
+            self.affected.append((batch.batch_seq, NamesToJudge.of(rebuilt.options)))
             return rebuilt
         is_linking = bool(options.get("is_linking", True))
         if batch.kind is BatchKind.AGGREGATION or options.get("is_rejudging"):
             read = [memory for batch_seq, memory in self.read if batch_seq > options.get("since", 0)]
             every = tuple({one.memory_id: one for one in read[-MOST_MEMORIES:]}.values())
             if options.get("is_rejudging"):
-                left = self._left_since(options.get("since", 0))
-                return await rejudging.plan_rejudging(access, run.deps, every, left, is_linking=is_linking)
+                affected = self._affected_since(options.get("since", 0))
+                return await rejudging.plan_rejudging(access, run.deps, every, affected, is_linking=is_linking)
             if options.get("links"):
                 return await leaf.plan_links(access, every)
             planned = await self._looked(batch, run, every)
@@ -273,10 +273,11 @@ class _Replay:
         near = tuple(PageKey(PageType(kind), slug) for kind, slug in options.get("near", ()))
         return await leaf.plan_leaf(access, run.deps, shown, mention_ids=mention_ids, is_linking=is_linking, near=near)
 
-    def _left_since(self, after: int) -> Left:
-        """Return the pages and held names of the replay scope that batches after batch `after` left to be judged again."""
-        every = [left for batch_seq, left in self.left if batch_seq > after]
-        return Left([one for left in every for one in left.pages], [one for left in every for one in left.mentions])
+    def _affected_since(self, after: int) -> NamesToJudge:
+        """Return the pages and held names of the replay scope that batches after batch `after` left to judge again."""
+        every = [affected for batch_seq, affected in self.affected if batch_seq > after]
+        pages = [page_id for affected in every for page_id in affected.pages]
+        return NamesToJudge(pages, [mention_id for affected in every for mention_id in affected.mentions])
 
     async def _looked(self, batch: Batch, run: Run, memories: tuple[BatchMemory, ...]) -> Planned | None:
         """Return the plan for an aggregation's window; a plan without changes if the batch had passed over it."""

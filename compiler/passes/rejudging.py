@@ -36,31 +36,31 @@ from store.wiki import candidates
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """The ids of pages and held names that lost a memory, or that are related to a name that did."""
+class NamesToJudge:
+    """The ids of pages and held names to judge again: those that lost a memory, and related ones."""
 
     pages: Sequence[UUID] = ()
     mentions: Sequence[UUID] = ()
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Left:
-        """Return what the batch with these options left to be judged again."""
+    def of(cls, options: Mapping[str, Any]) -> NamesToJudge:
+        """Return those that the options of a batch name."""
         pages, mentions = (options.get(name, ()) for name in ("judged_pages", "judged_mentions"))
         return cls([UUID(one) for one in pages], [UUID(one) for one in mentions])
 
 
 async def plan_rejudging(
-    access: Access, deps: LeafDeps, memories: tuple[BatchMemory, ...], left: Left, *, is_linking: bool
+    access: Access, deps: LeafDeps, memories: tuple[BatchMemory, ...], affected: NamesToJudge, *, is_linking: bool
 ) -> Planned | None:
     """Return the plan that gives related names the pages that one batch of all their memories gives; None without a change.
 
-    Only names in `left`, and those related to a name in `memories`, are judged. Families of more than MOST_MEMORIES memories stay
-    as they are.
+    Only names in `affected`, and those related to a name in `memories`, are judged. Families of more than MOST_MEMORIES memories
+    stay as they are.
     """
     names = await asyncio.to_thread(rejudging.names_in, memories)
     clues = await asyncio.to_thread(rejudging.clues_in, memories)
     async with access.reading() as connection:
-        alone = await families.names_of(connection, access.scope, left.pages, left.mentions)
+        alone = await families.names_of(connection, access.scope, affected.pages, affected.mentions)
         found = await families.read(connection, access.scope, names, deps.substrate, clues, alone=alone)
         rules = await views.operator_rulings(connection, access.scope)
     judged = [one for one in found if len(one.memory_ids) <= MOST_MEMORIES and not _is_ruled(one, rules)]
@@ -77,11 +77,11 @@ async def plan_rejudging(
         touched = {memory.memory_id: memory for memory in texts.values()}
         judged_keys = {page.key for family in judged for page in family.pages}
         linked = await _linked(connection, access.scope, touched, items, judged_keys) if is_linking else PlanDecision()
-        left_by = await _linked_from(connection, access.scope, items)
+        lost_links = await _linked_from(connection, access.scope, items)
     counters = {"names_judged_anew": sum(isinstance(item, CreatePage | DeletePage) for item in items)}
     options = {"is_rejudging": True, "is_linking": is_linking}
     return Planned(
-        (*items, *linked.items, *links.scoring(items, linked.items, left_by)),
+        (*items, *linked.items, *links.scoring(items, linked.items, lost_links)),
         counters,
         linked.counters,
         seen=frozenset(texts),

@@ -77,7 +77,7 @@ async def read(
     city is a family even alone, and so is each of the names in `alone`.
     """
     names = frozenset(names) | alone
-    clues = await _with_kin(connection, scope, frozenset(names), substrate, clues)
+    clues = await _with_kin(connection, scope, names, substrate, clues)
     surnamed: dict[str, list[str]] = {}
     known = sorted(names)
     found: tuple[NameFamily, ...] = ()
@@ -312,9 +312,7 @@ async def related_to(
     connection: Connection, scope: Scope, view: StaleView, substrate: MemorySubstrate
 ) -> tuple[set[UUID], set[UUID]]:
     """Return the ids of the pages and of the held names in the families of the view's pages and held names."""
-    pages = [page for page in view.pages if page.is_active]
-    keys = {*(one.key for one in view.mentions), *(alias.key for page in pages for alias in page.aliases)}
-    names = frozenset(keys | {name for page in pages for name in _names(page)} | set(map(plain_key, keys))) - {""}
+    names = _plain_keys((one.key for one in view.mentions), view.pages)
     found = await read(connection, scope, names, substrate, alone=names) if names else ()
     held_keys = sorted({mention.key for family in found for mention in family.mentions})
     held = await candidates.mentions(connection, scope, held_keys) if held_keys else []
@@ -327,10 +325,15 @@ async def names_of(
 ) -> frozenset[str]:
     """Return the plain keys of the names that the active pages and the held names with these ids have now."""
     standing = await load(connection, scope, page_ids) if page_ids else None
-    pages = [page for page in standing.pages.values() if page.is_active] if standing else []
     held = await candidates.mention_keys(connection, scope, mention_ids) if mention_ids else []
-    keys = {*held, *(alias.key for page in pages for alias in page.aliases)}
-    return frozenset(keys | {name for page in pages for name in _names(page)} | set(map(plain_key, keys))) - {""}
+    return _plain_keys(held, standing.pages.values() if standing else ())
+
+
+def _plain_keys(held: Iterable[str], pages: Iterable[Page]) -> frozenset[str]:
+    """Return the keys of held names and of the names of active pages, as stored and as plain keys."""
+    active = [page for page in pages if page.is_active]
+    keys = {*held, *(alias.key for page in active for alias in page.aliases)}
+    return frozenset(keys | {name for page in active for name in _names(page)} | set(map(plain_key, keys))) - {""}
 
 
 async def ids_of(connection: Connection, scope: Scope, keys: Iterable[PageKey]) -> list[UUID]:

@@ -118,16 +118,14 @@ def _typed(
     return found
 
 
-def scoring(items: Iterable[Item], linked: Iterable[Item], left_by: Iterable[PageKey] = ()) -> tuple[Item, ...]:
+def scoring(items: Iterable[Item], linked: Iterable[Item], lost_links: Iterable[PageKey] = ()) -> tuple[Item, ...]:
     """Return the item that scores the pages whose links change although no other item changes them.
 
-    `left_by` are the pages to which deleted pages link.
-
-    The aggregation scores the changed ones.
+    `lost_links` are the pages to which deleted pages link. The aggregation scores the changed ones.
     """
     written = {item.page.key if isinstance(item, CreatePage) else getattr(item, "page", None) for item in items}
     causes = [item.link if isinstance(item, DropLink) else item for item in linked]
-    targets = {*left_by, *(one.target for one in causes if isinstance(one, WriteLink))} - written
+    targets = {*lost_links, *(one.target for one in causes if isinstance(one, WriteLink))} - written
     return (ScoreHubs(tuple(sorted(targets))),) if targets else ()
 
 

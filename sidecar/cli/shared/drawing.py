@@ -276,7 +276,7 @@ def moment(instant: datetime | None) -> str:
 
 
 def _cut(text: str, lines: int | None, *, first: int | None = None) -> str:
-    """Return `lines` lines of the text, with a note for the others: the first ones, or `first` of these and then the last ones."""
+    """Return `lines` lines of the text, the first ones or `first` of them and then the last ones, with a note for the others."""
     text_lines = text.rstrip("\n").split("\n")
     if lines is None or len(text_lines) <= lines + 1:
         return "\n".join(text_lines)
