@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from sidecar.services.upkeep import Upkeep
 from store.content.memories import NewMemory
 from store.db import queries
 from store.db.distribution import distribute
+from store.db.migrate import migrate
 from store.db.placements import DISTRIBUTED
 from store.db.postgres import DatabaseRole, Pools, installation, scoped, tenant_scoped
 from store.db.queries import Connection, Query
@@ -37,7 +39,8 @@ from store.ontology.terms import EntityType
 from store.scope import Scope, tenant_uuid
 from store.tenancy import owners
 from tests.servers import cluster
-from tests.support.compiler.compiling import NOW, Clock, engine_on, write
+from tests.support.compiler.compiling import NOW, Clock, engine_on, journal, write, write_and_compile
+from tests.support.places import ROOT
 from tests.support.served.site import Caller, ready, served
 from tests.support.served.turns import assembled, fill
 from tests.support.store.arguments import SCOPE, arguments_of
@@ -59,6 +62,39 @@ async def test_everything_is_spread_and_spreading_again_changes_nothing(database
     again = await distribute(database)
     assert (again.distributed, again.reference, again.before) == ((), (), len(DISTRIBUTED))
     assert again.servers >= 2
+
+
+async def test_pages_enter_every_server_s_search_indexes_as_they_are_written(pools: Pools, superuser: Connection) -> None:
+    await write_and_compile(pools, journal(12), engine_on(pools))
+    # The index of the shard `wiki_pages_7` is `wiki_pages_search_7`.
+    index = "regexp_replace('%s', '(_[0-9]+)$', '_search\\1')::regclass"
+    at_once = "'fastupdate=off' = ANY(reloptions)"
+    command = f"SELECT (gin_clean_pending_list(oid), {at_once}) FROM pg_class WHERE oid = {index}"
+    for table in ("wiki_pages", "wiki_page_sections"):
+        rows = await superuser.fetch("SELECT success, result FROM run_command_on_placements($1, $2)", table, command)
+        assert len(rows) >= 2
+        assert {tuple(row) for row in rows} == {(True, "(0,t)")}
+
+
+async def test_next_release_changes_tables_and_functions_that_are_spread(
+    database: str, superuser: Connection, tmp_path: Path
+) -> None:
+    folder = tmp_path / "migrations"
+    shutil.copytree(ROOT / "migrations", folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    (folder / "9001_next.sql").write_text(
+        "CREATE TABLE trial (tenant_id uuid REFERENCES tenants, owner_id uuid, PRIMARY KEY (tenant_id, owner_id));"
+        "CREATE INDEX trial_of_owner ON memories (tenant_id, owner_id);"
+        "ALTER TABLE memories ADD COLUMN trial text; GRANT SELECT (trial) ON memories TO sidecar_search;"
+        "CREATE FUNCTION trial() RETURNS int LANGUAGE sql IMMUTABLE RETURN 1; GRANT EXECUTE ON FUNCTION trial TO sidecar_app;"
+        "UPDATE memories SET trial = trial()"
+    )
+    (folder / "9002_index.sql").write_text(
+        "-- no-transaction\nCREATE INDEX CONCURRENTLY trial_of_text ON memories (trial)"
+    )
+    assert (await migrate(database, folder)).applied == ("9001_next", "9002_index")
+    said = "SELECT trial() + count(*) FROM memories WHERE trial IS NULL"
+    rows = await superuser.fetch("SELECT success, result FROM run_command_on_workers($1)", said)
+    assert {tuple(row) for row in rows} == {(True, "1")}
 
 
 class _TakenBack(Exception):

@@ -116,6 +116,16 @@ async def test_session_settings_of_a_file_do_not_reach_the_next(empty_database: 
     assert await tables(empty_database) == {"a", "schema_migrations"}
 
 
+async def test_each_file_runs_over_one_connection_to_each_server_of_a_cluster(
+    empty_database: str, tmp_path: Path
+) -> None:
+    # Else a cluster refuses a file that creates an index and a function.
+    mode = "SELECT current_setting('citus.multi_shard_modify_mode') AS mode"
+    folder(tmp_path, f"CREATE TABLE a AS {mode}", f"INSERT INTO a {mode}", f"-- no-transaction\nINSERT INTO a {mode}")
+    await migrate(empty_database, tmp_path)
+    assert await fetch(empty_database, "SELECT mode FROM a") == [("sequential",)] * 3
+
+
 async def test_concurrent_runs_apply_each_file_once(empty_database: str, tmp_path: Path) -> None:
     folder(
         tmp_path,
