@@ -90,9 +90,11 @@ LEFT JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = f.found_id AND status = 'active' LIMIT 1) p ON true;
 
 -- name: passages_of_pages
--- The summaries and the first sections of given pages, with the memories they cite and match data, page by page.
-SELECT f.matched, f.cosines, NULL::integer[] AS frequencies, 0 AS total, p.page_id, p.type, p.slug, p.title, p.summary,
-    p.last_compiled_at, CASE WHEN f.section_id IS NULL THEN p.summary ELSE s.body_md END AS text,
+-- The summaries and the first sections of given pages, with the memories they cite and match data, page by page. A text without a
+-- vector has no cosines.
+SELECT f.matched, CASE WHEN array_position(f.cosines, NULL) IS NULL THEN f.cosines END AS cosines, NULL::integer[] AS frequencies,
+    0 AS total, p.page_id, p.type, p.slug, p.title, p.summary, p.last_compiled_at,
+    CASE WHEN f.section_id IS NULL THEN p.summary ELSE s.body_md END AS text,
     ARRAY(SELECT w.source_ref FROM wiki_section_sources w
         WHERE w.tenant_id = :tenant_id AND w.page_id = f.page_id AND w.source_kind = 'memory'
             AND CASE WHEN f.section_id IS NULL THEN w.subject = 'summary' ELSE w.section_id = f.section_id END

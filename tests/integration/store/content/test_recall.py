@@ -161,6 +161,19 @@ async def test_sections_and_summaries_are_found_by_meaning_too(pools: Pools, top
     assert [summary.text for summary in summaries.texts] == ["On sailing a sloop."]
 
 
+async def test_passages_of_a_page_have_no_cosines_until_they_have_vectors(pools: Pools, topics: Numbered) -> None:
+    page_id = await compile_page(pools, "It is a sloop.", summary="On boats.")
+    question = await wanted("boat", topics)
+    async with scoped(pools.turn, SCOPE, read_only=True) as connection:
+        before = await pages.passages_of(connection, SCOPE, [page_id], question, each=3)
+    await embed_all(pools, topics)
+    async with scoped(pools.turn, SCOPE, read_only=True) as connection:
+        after = await pages.passages_of(connection, SCOPE, [page_id], question, each=3)
+    assert [passage.text for passage in before.texts] == ["On boats.", "It is a sloop."]
+    assert before.cosines == ((), ())
+    assert [len(cosines) for cosines in after.cosines] == [1, 1]
+
+
 async def test_archived_page_is_not_found(pools: Pools, database: str, topics: Numbered) -> None:
     await compile_page(pools, "It is a sloop, a boat.", summary="On boats.")
     await embed_all(pools, topics)
