@@ -16,6 +16,7 @@ from typing import Any
 from compiler.errors import CompileError, LeaseLost, ListingUnsafe, NotCompiledYet
 from compiler.job import metrics
 from compiler.job.compilation import Claim, Engine, compile_job
+from compiler.job.hints import HintQueue
 from compiler.job.job_outcome import Result, handed_back
 from compiler.job.quarantine import MODEL_FAULTS
 from compiler.job.reconciliation import sweep
@@ -23,12 +24,12 @@ from compiler.job.scope_slots import ScopeSlot, ScopeSlots, watched
 from compiler.state.access import PooledAccess
 from compiler.state.substrates import dirty_now
 from models.errors import ModelsError
-from store.compile import background, jobs, ledger, ready, scopes
+from store.compile import background, jobs, ledger, scopes
 from store.compile.background import BackgroundJob
 from store.compile.jobs import Ending, Job, JobStatus
 from store.compile.ready import Hint
 from store.compile.scopes import Lease
-from store.db.postgres import DatabaseRole, Pool, installation, scoped
+from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
 from store.errors import DatabaseUnavailable, StoreError
 from store.scope import Scope
@@ -71,12 +72,13 @@ class Worker:
     on_finished: Callable[[Job, Ending], None] = lambda job, ending: None
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    _rebuilt_at: datetime | None = None
     _slots: ScopeSlots = field(init=False)
+    _hints: HintQueue = field(init=False)
     _doing: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._slots = ScopeSlots(self.settings.scopes_at_once, self.settings.stall_s)
+        self._hints = HintQueue(self.pool, self.engine.now, self.settings.poll_s, self.settings.rebuild_every_s)
 
     def wake(self) -> None:
         """Look for work now."""
@@ -112,11 +114,16 @@ class Worker:
 
     async def _begin_one(self) -> bool:
         """Begin a job of a due scope; return False if there is none to begin now."""
-        for hint in self._slots.in_turn(await self._due()):
+        for hint in self._slots.in_turn(await self._hints.due(limit=_TRIED_AT_ONCE)):
             if self.stopping.is_set():
                 return False
             now = self.engine.now()
-            claimed = await self._taken(hint, may_compile=self._slots.may_compile())
+            try:
+                claimed = await self._taken(hint, may_compile=self._slots.may_compile())
+            except DatabaseUnavailable as error:  # a cluster that lost this tenant's server has the other tenants'
+                log.warning("worker_waits", extra={"error": type(error).__name__})
+                await self._hints.postpone(hint)
+                continue
             if claimed is None:
                 continue
             slot, work = claimed
@@ -130,7 +137,7 @@ class Worker:
     async def _do(self, hint: Hint, work: Awaitable[None], now: datetime) -> None:
         try:
             await work
-            await self._settle_hint(hint, now)
+            await self._hints.settle(hint, now)
         finally:
             del self._slots.taken[hint.scope]
 
@@ -152,20 +159,12 @@ class Worker:
 
     async def work_once(self) -> bool:
         """Run one job of one scope, and return whether there was one."""
-        for hint in await self._due():
+        for hint in await self._hints.due(limit=_TRIED_AT_ONCE):
             if self.stopping.is_set():
                 return False
             if await self._follow(hint):
                 return True
         return False
-
-    async def _due(self) -> list[Hint]:
-        now = self.engine.now()
-        async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
-            if self._rebuilt_at is None or (now - self._rebuilt_at).total_seconds() >= self.settings.rebuild_every_s:
-                await ready.rebuild(connection)
-                self._rebuilt_at = now
-            return await ready.due(connection, now=now, limit=_TRIED_AT_ONCE)
 
     async def drain(self) -> int:
         """Run jobs until none is due, and return their number: for demos, commands and tests."""
@@ -194,7 +193,7 @@ class Worker:
         claimed = await self._taken(hint)
         if claimed is not None:
             await claimed[1]
-            await self._settle_hint(hint, now)
+            await self._hints.settle(hint, now)
         return claimed is not None
 
     async def _taken(
@@ -205,18 +204,17 @@ class Worker:
         began_at = asyncio.get_running_loop().time()
         claim = await self._claim(hint.scope) if may_compile else None
         if claim is not None:
-            await self._serve(hint)
+            await self._hints.serve(hint)
             slot = ScopeSlot(hint.scope, is_compile=True, began_at=began_at)
             return slot, self._compile(claim, slot)
         other = await self._claim_other(hint.scope)
         if other is not None:
-            await self._serve(hint)
+            await self._hints.serve(hint)
             return ScopeSlot(hint.scope, is_compile=False, began_at=began_at), self._do_other(hint.scope, other)
         if may_compile:
-            await self._settle_hint(hint, now)
+            await self._hints.settle(hint, now)
         else:
-            async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
-                await ready.settle(connection, hint, next_at=now + timedelta(seconds=self.settings.poll_s))
+            await self._hints.postpone(hint)
         return None
 
     async def _claim(self, scope: Scope) -> Claim | None:
@@ -380,21 +378,3 @@ class Worker:
                 )
             else:
                 await background.finish(connection, scope, job, holder=self.settings.holder, error=error, now=now)
-
-    async def _serve(self, hint: Hint) -> None:
-        async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
-            await ready.serve(connection, hint, now=self.engine.now())
-
-    async def _settle_hint(self, hint: Hint, followed_at: datetime) -> None:
-        """Move the hint to the time of the scope's next job, or to the end of another worker's lease."""
-        async with scoped(self.pool, hint.scope, role=DatabaseRole.WORKER, read_only=True) as connection:
-            due = [await jobs.next_due(connection, hint.scope), await background.next_due(connection, hint.scope)]
-            row = await scopes.read(connection, hint.scope)
-            running = await jobs.running(connection, hint.scope)
-        until = row.lease_until if row else None
-        if running is not None or (until is not None and due[0] is not None):
-            due[0] = max(one for one in (until, followed_at) if one is not None)
-        known = [one for one in due if one is not None]
-        next_at = min(known) if known else None
-        async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
-            await ready.settle(connection, hint, next_at=next_at)

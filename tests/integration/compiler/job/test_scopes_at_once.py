@@ -19,7 +19,7 @@ from store.scope import Scope
 from tests.stand_ins.model_script import Ask, Behaviour, Gate, Late
 from tests.stand_ins.model_server import ModelServer
 from tests.support import waiting
-from tests.support.compiler.compiling import NOW, Clock, all_jobs, journal, wish, write
+from tests.support.compiler.compiling import NOW, Clock, all_jobs, engine_on, fetch, journal, wish, worker_on, write
 from tests.support.compiler.model_engines import engine_with, script
 
 SCOPES = tuple(Scope(UUID(int=tenant), UUID(int=100 + tenant)) for tenant in range(1, 6))
@@ -139,3 +139,37 @@ async def test_a_lost_lease_ends_one_scope_and_not_the_other(
         await until(pools, lambda found: found[1] is JobStatus.SUCCEEDED)
     (mine,) = await all_jobs(pools, scope=SCOPES[0])
     assert mine.status is JobStatus.RUNNING, "the thief's to settle"
+
+
+LOSE_A_SERVER = (
+    (
+        "CREATE FUNCTION lost() RETURNS boolean LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE 'no server' USING ERRCODE = 'connection_failure'; END $$"
+    ),
+    (
+        "CREATE POLICY lost ON wiki_compile_jobs AS RESTRICTIVE"
+        f" USING (CASE WHEN tenant_id = '{SCOPES[0].tenant_id}' THEN lost() ELSE true END)"
+    ),
+    (
+        "CREATE OR REPLACE FUNCTION scopes_with_work() RETURNS TABLE (tenant_id uuid, owner_id uuid, ready_at timestamptz)"
+        " LANGUAGE plpgsql AS $$ BEGIN PERFORM lost(); END $$"
+    ),
+)
+
+
+async def test_tenants_are_compiled_while_a_cluster_has_lost_anothers_server(pools: Pools, database: str) -> None:
+    await queued(pools, *SCOPES[:2])
+    for statement in LOSE_A_SERVER:
+        await fetch(database, statement)
+    clock = Clock()
+
+    async def by_tenant() -> list[str]:
+        clock.move(seconds=10)
+        return [
+            row["status"] for row in await fetch(database, "SELECT status FROM wiki_compile_jobs ORDER BY tenant_id")
+        ]
+
+    async with running(worker_on(pools, engine_on(pools, clock=clock), poll_s=0.05)):
+        await waiting.until_equal(by_tenant, ["pending", "succeeded"])
+        await fetch(database, "DROP POLICY lost ON wiki_compile_jobs")
+        await waiting.until_equal(by_tenant, ["succeeded", "succeeded"])
