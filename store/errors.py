@@ -200,6 +200,8 @@ class DistributionFailed(MigrationError):
 _ARGUMENT = re.compile(r"invalid input for query argument \$(\d+)")
 # The driver's messages for a lost connection: closed, or closed and released to its pool.
 _GONE = re.compile(r"\bclos(ed|ing)\b|\breleased back\b")
+# A cluster's message, without a SQLSTATE of its own, for a transaction that lost one of the cluster's servers.
+_LOST_SERVER = "failure on connection marked as essential"
 # The longest matching prefix of the SQLSTATE wins. Codes: PostgreSQL manual, appendix A.
 _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "08": DatabaseUnavailable,
@@ -270,6 +272,8 @@ def from_driver(error: Exception) -> StoreError:
 
 def _from_postgres(error: asyncpg.PostgresError) -> StoreError:
     sqlstate = error.sqlstate or ""
+    if str(error).startswith(_LOST_SERVER):
+        return DatabaseUnavailable("a server of the cluster")
     known = (_BY_SQLSTATE.get(sqlstate[:length]) for length in (5, 3, 2))
     kind = next((found for found in known if found), UnexpectedDatabaseError)
     if issubclass(kind, ConstraintViolated):

@@ -17,6 +17,8 @@ from store.errors import DatabaseUnavailable, TransactionConflict, UnexpectedDat
         ),
         (asyncpg.InterfaceError("connection is closed"), DatabaseUnavailable),
         (ConnectionResetError(), DatabaseUnavailable),
+        (asyncpg.InternalServerError("failure on connection marked as essential: 10.0.0.2:5432"), DatabaseUnavailable),
+        (asyncpg.InternalServerError("cache lookup failed"), UnexpectedDatabaseError),
         (asyncpg.OutdatedSchemaCacheError("the schema"), TransactionConflict),
         (asyncpg.InvalidCachedStatementError("cached plan must not change result type"), TransactionConflict),
         (asyncpg.FeatureNotSupportedError("cannot do that"), UnexpectedDatabaseError),
