@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID, uuid5
 
 from store.content import embeddings, feed, standing, storage, supersessions
@@ -26,9 +26,12 @@ from store.text.texts import Signature
 
 _sql = queries.load(__file__)
 _MEMORIES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a04")
+_NOT_VALUES = {"place", "is_new", "is_retold", "is_edited"}
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _PLENTY_BYTES = 2**62
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+_Row: TypeAlias = "tuple[str, NewMemory, Derived]"
 
 ORIGIN = "origin"
 """The metadata key for a memory's origin: user, tool, document or webhook."""
@@ -124,7 +127,7 @@ class PreparedMemories:
     """Memories to write: all requested ids, and one row per distinct id with the values stored beside its text."""
 
     memory_ids: tuple[str, ...]
-    rows: tuple[tuple[str, NewMemory, Derived], ...]
+    rows: tuple[_Row, ...]
 
 
 async def retain(connection: Connection, scope: Scope, memories: Sequence[NewMemory], *, now: datetime) -> Retained:
@@ -135,7 +138,7 @@ async def retain(connection: Connection, scope: Scope, memories: Sequence[NewMem
 async def prepare(scope: Scope, memories: Sequence[NewMemory]) -> PreparedMemories:
     """Return the memories ready to be written. Takes seconds for 30 MB, and needs no connection."""
     named = await in_slices(
-        lambda some: [_named(scope, one) for one in some],
+        lambda some: [(one.memory_id or memory_id(scope, one.text), one) for one in some],
         memories,
         lambda one: len(one.text),
         quick_chars=QUICK_CHARS,
@@ -173,13 +176,17 @@ async def write(
     retold: list[str] = []
     edited: list[str] = []
     for some in slices(prepared.rows, lambda row: len(row[1].text), most_chars=STATEMENT_CHARS):
-        seq = change_seq + created + updated
-        columns = _columns([_with_origin(row) if row[0] in tools else row for row in some])
-        counts = await _sql.write_memories(connection, **scope.key, **columns, change_seq=seq, now=now)
-        created += counts["created_count"]
-        updated += counts["updated_count"]
-        retold += counts["retold_ids"]
-        edited += counts["edited_ids"]
+        given = [_with_origin(row) if row[0] in tools else row for row in some]
+        found = await _sql.merge_memories(connection, **scope.key, **_columns(given), now=now)
+        if found:
+            seq = change_seq + created + updated
+            rows = [_merged(given[row["place"] - 1], row) for row in found]
+            columns = _columns(rows) | _text_columns(rows)
+            await _sql.write_memories(connection, **scope.key, **columns, change_seq=seq, now=now)
+        created += sum(row["is_new"] for row in found)
+        updated += sum(not row["is_new"] for row in found)
+        retold += [given[row["place"] - 1][0] for row in found if row["is_retold"]]
+        edited += [given[row["place"] - 1][0] for row in found if row["is_edited"]]
     if created and limits.most_memories:
         await storage.check_count(connection, scope, limits.most_memories)
     if created or updated:
@@ -314,29 +321,28 @@ async def _drawn_from_tools(connection: Connection, scope: Scope, prepared: Prep
     return {memory_id for memory_id, those in roles_by_memory.items() if "tool" in those and "user" not in those}
 
 
-def _with_origin(row: tuple[str, NewMemory, Derived]) -> tuple[str, NewMemory, Derived]:
+def _with_origin(row: _Row) -> _Row:
     memory_id, memory, derived = row
     return memory_id, replace(memory, metadata={**memory.metadata, ORIGIN: "tool"}), derived
 
 
-def _named(scope: Scope, memory: NewMemory) -> tuple[str, NewMemory]:
-    return memory.memory_id or memory_id(scope, memory.text), memory
+def _merged(row: _Row, found: Mapping[str, Any]) -> _Row:
+    """Return a row with the values that a known memory completes."""
+    memory_id, memory, derived = row
+    values = {name: value for name, value in found.items() if name not in _NOT_VALUES}
+    return memory_id, replace(memory, **values), derived
 
 
-def _columns(rows: Sequence[tuple[str, NewMemory, Derived]]) -> dict[str, object]:
+def _columns(rows: Sequence[_Row]) -> dict[str, object]:
+    """Return the memories as columns, without their texts and what is derived from them but the hash."""
     new = [one for _, one, _ in rows]
-    derived = [beside for _, _, beside in rows]
     return {
         "memory_ids": [memory_id for memory_id, _, _ in rows],
         "document_ids": [one.document_id for one in new],
-        "texts": [one.text for one in new],
         "metadata": [dict(one.metadata) for one in new],
         "turns": [list(one.turn_ids) for one in new],
         "occurred_at": [one.occurred_at for one in new],
-        "text_hashes": [one.text_hash for one in derived],
-        "signatures": [one.signature for one in derived],
-        "word_counts": [one.word_count for one in derived],
-        "words": [one.words for one in derived],
+        "text_hashes": [derived.text_hash for _, _, derived in rows],
         "memory_types": [one.memory_type for one in new],
         "statuses": [one.status for one in new],
         "confidences": [one.confidence for one in new],
@@ -347,6 +353,16 @@ def _columns(rows: Sequence[tuple[str, NewMemory, Derived]]) -> dict[str, object
         "valid_from": [one.valid_from for one in new],
         "stated_until": [one.stated_until for one in new],
         "valid_precisions": [one.valid_precision for one in new],
+    }
+
+
+def _text_columns(rows: Sequence[_Row]) -> dict[str, object]:
+    derived = [beside for _, _, beside in rows]
+    return {
+        "texts": [one.text for _, one, _ in rows],
+        "signatures": [one.signature for one in derived],
+        "word_counts": [one.word_count for one in derived],
+        "words": [one.words for one in derived],
         "marks": [one.marks for one in derived],
     }
 

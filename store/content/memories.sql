@@ -3,25 +3,23 @@
 SELECT turn_id::text AS turn_id, role FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]);
 
--- name: write_memories^
--- Writes new and changed memories, with the feed's next numbers in the given order; returns the count of each, the known ones whose
--- text or validity changed or whose trust fell, and those with a change in a field that a summary takes over.
+-- name: merge_memories
+-- The new and changed ones of some memories, given as columns, in their order: the values to write; and of a known one, whether its
+-- text or validity changed or its trust fell, and whether a field changed that a summary takes over. A missing value is no change;
+-- a known memory keeps its status, and its authority never rises.
 WITH given AS (
-    SELECT r.place, r.memory_id, r.document_id, r.text, r.metadata, r.occurred_at, r.text_hash, r.signature, r.word_count, r.words, r.marks,
-        r.memory_type, r.status, r.confidence, r.authority, r.domains, r.episodes, r.events, r.valid_from, r.stated_until,
-        r.valid_precision,
+    SELECT r.place, r.memory_id, r.document_id, r.metadata, r.occurred_at, r.text_hash, r.memory_type, r.status, r.confidence,
+        r.authority, r.domains, r.episodes, r.events, r.valid_from, r.stated_until, r.valid_precision,
         ARRAY(SELECT jsonb_array_elements_text(r.turns)) AS turn_ids
-    FROM unnest(:memory_ids::text[], :document_ids::text[], :texts::text[], :metadata::jsonb[], :turns::jsonb[],
-        :occurred_at::timestamptz[], :text_hashes::bytea[], :signatures::bytea[], :word_counts::int[], :words::text[],
-        :memory_types::text[], :statuses::text[], :confidences::float8[], :authorities::text[], :domains::jsonb[],
-        :episodes::jsonb[], :events::jsonb[], :valid_from::timestamptz[], :stated_until::timestamptz[], :valid_precisions::text[],
-        :marks::smallint[])
-        WITH ORDINALITY AS r (memory_id, document_id, text, metadata, turns, occurred_at, text_hash, signature, word_count,
-        words, memory_type, status, confidence, authority, domains, episodes, events, valid_from, stated_until, valid_precision,
-        marks, place)
-), merged AS (  -- a missing value is no change; a known memory keeps its status, and its authority never rises
-    SELECT given.place, given.memory_id, given.document_id, given.text, given.metadata, given.text_hash, given.signature,
-        given.word_count, given.words, given.marks, given.turn_ids, known.memory_id IS NULL AS is_new,
+    FROM unnest(:memory_ids::text[], :document_ids::text[], :metadata::jsonb[], :turns::jsonb[], :occurred_at::timestamptz[],
+        :text_hashes::bytea[], :memory_types::text[], :statuses::text[], :confidences::float8[], :authorities::text[],
+        :domains::jsonb[], :episodes::jsonb[], :events::jsonb[], :valid_from::timestamptz[], :stated_until::timestamptz[],
+        :valid_precisions::text[])
+        WITH ORDINALITY AS r (memory_id, document_id, metadata, turns, occurred_at, text_hash, memory_type, status, confidence,
+        authority, domains, episodes, events, valid_from, stated_until, valid_precision, place)
+), merged AS (
+    SELECT given.place, given.memory_id, given.document_id, given.metadata, given.text_hash, given.turn_ids,
+        known.memory_id IS NULL AS is_new,
         coalesce(given.occurred_at, known.occurred_at, :now::timestamptz) AS happened_at,
         coalesce(given.memory_type, known.memory_type, 'fact') AS memory_type,
         coalesce(known.status, given.status, 'accepted') AS status,
@@ -45,38 +43,46 @@ WITH given AS (
         SELECT * FROM memories m
         WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = given.memory_id LIMIT 1) known ON true
 ), changed AS (
-    SELECT *, row_number() OVER (ORDER BY place) AS step FROM merged
+    SELECT * FROM merged
     WHERE is_new OR (known_hash, known_metadata, known_document_id, known_turn_ids, known_at, known_type, known_confidence,
         known_authority, known_domains, known_episodes, known_events, known_from, known_until, known_precision)
         IS DISTINCT FROM (text_hash, metadata, document_id, turn_ids, happened_at, memory_type, confidence, authority, domains_json,
         source_episodes_json, source_events_json, valid_from, stated_until, valid_precision)
-), written AS (
-    INSERT INTO memories (tenant_id, owner_id, memory_id, change_seq, document_id, text, metadata, turn_ids, occurred_at,
-        created_at, updated_at, text_hash, signature, word_count, search_tsv, memory_type, status, confidence, authority,
-        domains_json, source_episodes_json, source_events_json, valid_from, stated_until, valid_precision, valid_until,
-        until_precision, marks)
-    SELECT :tenant_id, :owner_id, memory_id, :change_seq::bigint + step, document_id, text, metadata, turn_ids, happened_at,
-        :now, :now, text_hash, signature, word_count, search_vector(words), memory_type, status, confidence, authority,
-        domains_json, source_episodes_json, source_events_json, valid_from, stated_until, valid_precision, stated_until,
-        CASE WHEN stated_until IS NULL THEN 'instant' ELSE valid_precision END, marks
-    FROM changed
-    ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET change_seq = excluded.change_seq,
-        document_id = excluded.document_id, text = excluded.text, metadata = excluded.metadata, turn_ids = excluded.turn_ids,
-        occurred_at = excluded.occurred_at, updated_at = excluded.updated_at, text_hash = excluded.text_hash,
-        signature = excluded.signature, word_count = excluded.word_count, search_tsv = excluded.search_tsv,
-        memory_type = excluded.memory_type, confidence = excluded.confidence, authority = excluded.authority,
-        domains_json = excluded.domains_json, source_episodes_json = excluded.source_episodes_json,
-        source_events_json = excluded.source_events_json, valid_from = excluded.valid_from,
-        stated_until = excluded.stated_until, valid_precision = excluded.valid_precision, marks = excluded.marks
 )
-SELECT count(*) FILTER (WHERE is_new) AS created_count, count(*) FILTER (WHERE NOT is_new) AS updated_count,
-    coalesce(array_agg(memory_id) FILTER (WHERE NOT is_new AND (known_hash, known_at, known_from, known_authority)
-        IS DISTINCT FROM (text_hash, happened_at, valid_from, authority)), '{}') AS retold_ids,
-    coalesce(array_agg(memory_id) FILTER (WHERE NOT is_new AND (known_hash, known_at, known_confidence, known_authority,
-        known_domains, known_episodes, known_events, known_turn_ids, known_metadata->>'origin') IS DISTINCT FROM (text_hash,
-        happened_at, confidence, authority, domains_json, source_episodes_json, source_events_json, turn_ids,
-        metadata->>'origin')), '{}') AS edited_ids
-FROM changed;
+SELECT place, is_new, happened_at AS occurred_at, memory_type, status, confidence, authority, domains_json AS domains,
+    source_episodes_json AS source_episodes, source_events_json AS source_events, valid_from, stated_until, valid_precision,
+    NOT is_new AND (known_hash, known_at, known_from, known_authority)
+        IS DISTINCT FROM (text_hash, happened_at, valid_from, authority) AS is_retold,
+    NOT is_new AND (known_hash, known_at, known_confidence, known_authority, known_domains, known_episodes, known_events,
+        known_turn_ids, known_metadata->>'origin') IS DISTINCT FROM (text_hash, happened_at, confidence, authority, domains_json,
+        source_episodes_json, source_events_json, turn_ids, metadata->>'origin') AS is_edited
+FROM changed ORDER BY place;
+
+-- name: write_memories!
+-- Writes new and changed memories, given as columns, with the feed's next numbers in the given order.
+INSERT INTO memories (tenant_id, owner_id, memory_id, change_seq, document_id, text, metadata, turn_ids, occurred_at, created_at,
+    updated_at, text_hash, signature, word_count, search_tsv, memory_type, status, confidence, authority, domains_json,
+    source_episodes_json, source_events_json, valid_from, stated_until, valid_precision, valid_until, until_precision, marks)
+SELECT :tenant_id, :owner_id, r.memory_id, :change_seq::bigint + r.step, r.document_id, r.text, r.metadata,
+    ARRAY(SELECT jsonb_array_elements_text(r.turns)), r.occurred_at, :now, :now, r.text_hash, r.signature, r.word_count,
+    search_vector(r.words), r.memory_type, r.status, r.confidence, r.authority, r.domains, r.episodes, r.events, r.valid_from,
+    r.stated_until, r.valid_precision, r.stated_until, CASE WHEN r.stated_until IS NULL THEN 'instant' ELSE r.valid_precision END,
+    r.marks
+FROM unnest(:memory_ids::text[], :document_ids::text[], :texts::text[], :metadata::jsonb[], :turns::jsonb[],
+    :occurred_at::timestamptz[], :text_hashes::bytea[], :signatures::bytea[], :word_counts::int[], :words::text[],
+    :memory_types::text[], :statuses::text[], :confidences::float8[], :authorities::text[], :domains::jsonb[],
+    :episodes::jsonb[], :events::jsonb[], :valid_from::timestamptz[], :stated_until::timestamptz[], :valid_precisions::text[],
+    :marks::smallint[])
+    WITH ORDINALITY AS r (memory_id, document_id, text, metadata, turns, occurred_at, text_hash, signature, word_count, words,
+    memory_type, status, confidence, authority, domains, episodes, events, valid_from, stated_until, valid_precision, marks, step)
+ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET change_seq = excluded.change_seq,
+    document_id = excluded.document_id, text = excluded.text, metadata = excluded.metadata, turn_ids = excluded.turn_ids,
+    occurred_at = excluded.occurred_at, updated_at = excluded.updated_at, text_hash = excluded.text_hash,
+    signature = excluded.signature, word_count = excluded.word_count, search_tsv = excluded.search_tsv,
+    memory_type = excluded.memory_type, confidence = excluded.confidence, authority = excluded.authority,
+    domains_json = excluded.domains_json, source_episodes_json = excluded.source_episodes_json,
+    source_events_json = excluded.source_events_json, valid_from = excluded.valid_from,
+    stated_until = excluded.stated_until, valid_precision = excluded.valid_precision, marks = excluded.marks;
 
 -- name: pin_memories!
 -- Pins memories; a memory that is already pinned keeps its place.

@@ -24,6 +24,8 @@ from sidecar.runtime.errors import FailedPrecondition
 from sidecar.services.ontology.drafting import new_item
 from sidecar.services.ontology.scanning import Scans
 from sidecar.services.upkeep import Upkeep
+from sidecar.v1 import context_pb2 as pb
+from sidecar.v1 import memory_pb2
 from store.content.memories import NewMemory
 from store.db import queries
 from store.db.distribution import distribute
@@ -42,7 +44,7 @@ from tests.servers import cluster
 from tests.support.compiler.compiling import NOW, Clock, engine_on, journal, write, write_and_compile
 from tests.support.places import ROOT
 from tests.support.served.site import Caller, ready, served
-from tests.support.served.turns import assembled, fill
+from tests.support.served.turns import THREAD, assembled, fill, said
 from tests.support.store.arguments import SCOPE, arguments_of
 
 # They ask one server's catalogues and files, or run as the owner of the schema.
@@ -64,7 +66,9 @@ async def test_everything_is_spread_and_spreading_again_changes_nothing(database
     assert again.servers >= 2
 
 
-async def test_pages_enter_every_server_s_search_indexes_as_they_are_written(pools: Pools, superuser: Connection) -> None:
+async def test_pages_enter_every_server_s_search_indexes_as_they_are_written(
+    pools: Pools, superuser: Connection
+) -> None:
     await write_and_compile(pools, journal(12), engine_on(pools))
     # The index of the shard `wiki_pages_7` is `wiki_pages_search_7`.
     index = "regexp_replace('%s', '(_[0-9]+)$', '_search\\1')::regclass"
@@ -247,7 +251,20 @@ async def answered(caller: Caller) -> bool:
     return not answer.degraded
 
 
-async def test_a_lost_server_costs_its_own_tenants_turns_until_it_is_back(
+async def written(caller: Caller, number: int) -> grpc.StatusCode | None:
+    """Write a turn and a memory, and return the status of the first refusal, if there is one."""
+    memories = [memory_pb2.NewMemory(text=f"Mara bought rope number {number}.")]
+    try:
+        await caller.AppendTurns(
+            pb.AppendTurnsRequest(thread_id=THREAD, turns=said(("Rope?", "Yes."), start=90 + number))
+        )
+        await caller.Retain(memory_pb2.RetainRequest(memories=memories))
+    except grpc.aio.AioRpcError as error:
+        return error.code()
+    return None
+
+
+async def test_a_lost_server_is_missed_by_its_own_tenants_alone_until_it_is_back(
     database: str, superuser: Connection, tmp_path: Path
 ) -> None:
     async with served(await ready(database, tmp_path)) as site:
@@ -259,7 +276,10 @@ async def test_a_lost_server_costs_its_own_tenants_turns_until_it_is_back(
         async with stopped(cluster.at(database, "postgres", host, int(port))):
             assert not await answered(callers[its_tenant])
             assert await answered(callers[other])
+            for caller, outcome in ((callers[other], None), (callers[its_tenant], grpc.StatusCode.UNAVAILABLE)):
+                assert [await written(caller, number) for number in range(3)] == [outcome] * 3
         async with asyncio.timeout(60):
             while not await answered(callers[its_tenant]):
                 await asyncio.sleep(0.2)
         assert await answered(callers[other])
+        assert await written(callers[its_tenant], 3) is None

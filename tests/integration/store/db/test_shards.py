@@ -180,6 +180,23 @@ async def test_no_rows_are_copied_into_a_distributed_table(schema: Connection) -
     assert looked_at > 80
 
 
+def read_again(plan: Any) -> set[str]:
+    """Return the subqueries whose rows a statement inserts into a distributed table and reads elsewhere, too."""
+    read = [node["CTE Name"] for node in nodes(plan) if "CTE Name" in node]
+    inserts = [
+        node for node in nodes(plan) if node.get("Operation") == "Insert" and node.get("Relation Name") in DISTRIBUTED
+    ]
+    inserted = [inner["CTE Name"] for node in inserts for inner in nodes(node) if "CTE Name" in inner]
+    return {name for name in inserted if read.count(name) > inserted.count(name)}
+
+
+async def test_no_rows_are_inserted_and_read_again_in_one_statement(schema: Connection) -> None:
+    # A cluster copies such rows to every server, so that a write waits for all of them and fails if one is lost.
+    for query in queries.all_queries():
+        if query.operation is not Operation.SCRIPT and re.search(r"\bINSERT\s+INTO\b", query.sql):
+            assert read_again(await plan_of(schema, query)) == set(), query.name
+
+
 async def test_every_query_names_its_tenant_for_every_distributed_table(schema: Connection) -> None:
     found: dict[str, list[str]] = {}
     looked_at = 0
