@@ -26,17 +26,16 @@ from compiler.plan.names.openings import (
     OLDEST,
     is_about_subject,
     is_fragment,
-    is_loose,
     opening,
     opening_line,
     place_line,
-    weight,
 )
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import surname
 from compiler.plan.names.spotting import NameKind, runs, speaker_of
 from compiler.plan.names.subjects import Subject, remembered, subjects
 from compiler.plan.names.themes import is_everyday, theme_of
+from compiler.plan.names.weighing import is_loose, weight
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import (
     HeldName,
@@ -55,6 +54,7 @@ NAME = "extractive"
 MIN_MEMORIES = 2
 MIN_THEME_MEMORIES = 3
 MIN_TOLD_IN_PASSING = 3
+MIN_NAME_WEIGHT = 2
 MIN_EVERYDAY_WEIGHT = 5
 MIN_PASSING_WEIGHT = 6
 LONGEST_LETTERS = 4
@@ -135,7 +135,7 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
         is_few = is_plain and not subject.is_told and sum(map(bool, saying)) < MIN_TOLD_IN_PASSING
         if is_few and not any(_is_about(one, subject.keys) for quoted in saying for one in quoted):
             return False
-        return any(weights) and not (
+        return sum(weights) >= (1 if subject.is_told else MIN_NAME_WEIGHT) and not (
             is_plain and is_fragment((one for _, quoted in found for one in quoted), subject.keys)
         )
     if not is_everyday(subject.title):

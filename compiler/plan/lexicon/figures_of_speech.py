@@ -51,5 +51,8 @@ FIGURES_OF_SPEECH = """
   novel_way novel_coronavirus novel_method novel_concept music_library game_library steam_library grilling_me grilling_him
   grilling_her poetry_in_motion for_kids for_children kids_show kids_shows kids_movie kids_movies kids_film kids_films
   kids_cartoon kids_cartoons kids_menu family_friend family_friends family_friendly family_movie family_movies family_film
-  family_car
+  family_car an_hour_flight handwriting hand_writing kids_book kids_books health_benefits
+  friends_from_church church_friends friends_from_the_gym gym_friends gym_friend gym_buddy gym_buddies friends_from_school
+  school_friends school_friend friends_from_college college_friends college_friend friends_from_work work_friends
+  art_scene art_style be_doctors doctor_strange ninja_turtles mutant_ninja_turtles
 """

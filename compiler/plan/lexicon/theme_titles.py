@@ -34,6 +34,7 @@ Music | Musik | Música | Música | Musique
 Guitar | Gitarre | Guitarra | Guitarra | Guitare
 Piano | Klavier | Piano | Piano | Piano
 Violin | Geige | Violín | Violino | Violon
+Cello | Cello | Violonchelo | Violoncelo | Violoncelle
 Drums | Schlagzeug | Batería | Bateria | Batterie
 Clarinet | Klarinette | Clarinete | Clarinete | Clarinette
 Saxophone | Saxofon | Saxofón | Saxofone | Saxophone
@@ -47,6 +48,7 @@ Books and reading | Bücher und Lesen | Libros y lectura | Livros e leitura | Li
 Fantasy | Fantasy | Fantasía | Fantasia | Fantasy
 Science fiction | Science-Fiction | Ciencia ficción | Ficção científica | Science-fiction
 Comics and manga | Comics und Manga | Cómics y manga | Quadrinhos e mangá | BD et mangas
+Superheroes | Superhelden | Superhéroes | Super-heróis | Super-héros
 Libraries | Bibliotheken | Bibliotecas | Bibliotecas | Bibliothèques
 History | Geschichte | Historia | História | Histoire
 Philosophy | Philosophie | Filosofía | Filosofia | Philosophie
@@ -115,6 +117,7 @@ Turtles | Schildkröten | Tortugas | Tartarugas | Tortues
 Guinea pigs | Meerschweinchen | Cobayas | Porquinhos-da-índia | Cochons d'Inde
 Birds | Vögel | Pájaros | Pássaros | Oiseaux
 Animal shelters | Tierheime | Refugios de animales | Abrigos de animais | Refuges pour animaux
+Food | Essen | Comida | Comida | Nourriture
 Cooking | Kochen | Cocina | Cozinha | Cuisine
 Baking | Backen | Repostería | Confeitaria | Pâtisserie
 Coffee | Kaffee | Café | Café | Café
@@ -131,6 +134,7 @@ Eating out | Essen gehen | Comer fuera | Comer fora | Restaurants
 Allergies | Allergien | Alergias | Alergias | Allergies
 Picnics | Picknicks | Picnics | Piqueniques | Pique-niques
 Health | Gesundheit | Salud | Saúde | Santé
+Illness | Krankheit | Enfermedad | Doença | Maladie
 Injuries and recovery | Verletzungen und Genesung | Lesiones y recuperación | Lesões e recuperação | Blessures et guérison
 Mental health | Psychische Gesundheit | Salud mental | Saúde mental | Santé mentale
 Therapy | Therapie | Terapia | Terapia | Thérapie

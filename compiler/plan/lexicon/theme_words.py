@@ -51,7 +51,8 @@ Music: music musician musicians song songs album albums playlist playlists music
   lieder musique chanson chansons
 Guitar: guitar guitars guitarist guitarra gitarre guitare
 Piano: piano pianist klavier
-Violin: violin violinist cello fiddle violino violin geige violon
+Violin: violin violinist fiddle violino geige violon
+Cello: cello cellist cellists violoncello violoncelo
 Drums: drums drumming drummer drum_kit bateria? schlagzeug batterie?
 Clarinet: clarinet
 Saxophone: saxophone sax
@@ -73,8 +74,8 @@ Books and reading: book books novel novels author authors novela novelas novelis
   bookclub avid_reader lectura leitura lecture?
 Fantasy: fantasy fantasy_books fantasy_novels fantasy_novel fantasy_literature fantasy_series dungeons_and_dragons
 Science fiction: science_fiction sci_fi scifi ciencia_ficcion ficcao_cientifica
-Comics and manga: comics comic_book comic_books graphic_novel graphic_novels manga mangas marvel_comics superhero
-  superheroes ninja_turtles mutant_ninja_turtles teenage_mutant_ninja_turtles
+Comics and manga: comics comic_book comic_books graphic_novel graphic_novels manga mangas marvel_comics
+Superheroes: superhero superheroes superheroine superhelden superheroe superheroi supereroi
 Libraries: library libraries biblioteca bibliothek bibliotheque
 History: history? historical? historian historia geschichte histoire
 Philosophy: philosophy philosopher philosophers philosophical filosofia philosophie
@@ -196,6 +197,9 @@ Animal shelters: animal_shelter animal_shelters pet_shelter dog_shelter refugio_
 Snow and storms: snowfall snowstorm heatwave heat_wave thunderstorm clima_frio
 """
 _FOOD = """
+Food: food? foods? favorite_food favourite_food comfort_food street_food fast_food italian_food mexican_food chinese_food
+  thai_food indian_food japanese_food korean_food french_food greek_food spanish_food cuisine cuisines foodie comida?
+  essen? nourriture?
 Cooking: cook cooks cooking cooked recipe recipes chef cooking_class cooking_classes culinary cocina cocinar receta
   recetas cozinhar cozinha receita receitas kochen gekocht rezept rezepte cuisiner recette recettes
 Baking: bake bakes baking baked cake cakes cookies cupcakes pastry pastries sourdough hornear bolo bolos backen
@@ -222,6 +226,8 @@ _HEALTH = """
 Allergies: allergy allergies allergic alergia alergias alergico alergica allergie allergien allergisch allergique
 Health: health health_issues health_scare doctor doctors surgery medical_checkup checkup check_up medication
   salud saude gesundheit arzt sante medecin medico
+Illness: flu the_flu sore_throat cough coughing ear_infection sinus_infection stomach_bug food_poisoning got_sick been_sick
+  im_sick feeling_sick feel_sick gripe grippe erkaltet erkaltung resfriado
 Injuries and recovery: injury injuries injured sprained ankle_injury knee_injury physical_therapy physiotherapy rehab
   lesion lesao verletzung blessure
 Mental health: mental_health anxiety depression? depressed? panic_attack burnout mental_wellbeing mental_well_being
@@ -266,13 +272,13 @@ Community: community? communities? the_community a_community local_community com
   neighborhood? comunidad? comunidade? nachbarschaft
 LGBTQ+ life: lgbtq lgbtq+ lgbtqia+ lgbt transgender gender_identity pride_parade coming_out? coming_out_story coming_out_as
   came_out_as queer nonbinary
-Self-acceptance: self_acceptance self_expression authentic_self authenticity authentically true_self self_discovery
+Self-acceptance: self_acceptance authentic_self authenticity authentically true_self self_discovery
   be_myself
 Faith: faith church churches prayer praying mosque bible religion religious iglesia igreja kirche moschee eglise
 """
 _MIND = """
 Goals and dreams: goals? ambitions? aspirations? big_dream big_dreams dream_of life_goal life_goals new_years_resolution
-Creativity: creativity creative_outlet creative_process creative_energy get_creative getting_creative be_creative
+Creativity: creativity self_expression creative_outlet creative_process creative_energy get_creative getting_creative be_creative
   being_creative creatividad criatividade kreativitat creativite
 """
 _WORK = """
@@ -288,7 +294,10 @@ Rent and housing: rent_is landlord lease apartment? apartments? new_house new_ho
   moved_into moving_into moving_out alquiler aluguel mietvertrag wohnung wohnungssuche appartement loyer
 Home renovation: renovation renovations renovating renovated renovate remodeling remodel kitchen_remodel
   home_improvement reforma reformas renovierung travaux
-Education: education school college university degree? graduate graduated graduation semester exam exams homework
+Education: education school? high_school? middle_school? college? university? schoolwork school_work for_school school_days
+  college_student college_students college_class college_classes im_in_college im_in_school in_college_now law_school
+  medical_school nursing_school grad_school graduate_school my_school my_college my_university for_university degree?
+  graduate graduated graduation semester exam exams homework
   thesis scholarship estudios universidad universidade escuela escola faculdade schule universitat studium prufung
   ecole universite examen
 Mentoring: mentor mentors mentoring mentorship
@@ -319,7 +328,8 @@ Conferences and workshops: conference conferences workshop workshops seminar sem
 """
 _TRAVEL = """
 Road trips: road_trip road_trips roadtrip roadtrips
-Trips and vacations: vacation vacations solo_trip trip_abroad backpacking backpacked itinerary bucket_list?
+Trips and vacations: vacation vacations trip_to trips_to my_trip our_trip trip? trips? solo_trip trip_abroad
+  backpacking backpacked itinerary bucket_list?
   travel_plans study_abroad traveling travelling traveled travelled travels viaje viajes viagem viagens reise reisen
   voyage voyages im_ausland spring_break summer_break honeymoon getaway vacaciones ferias urlaub vacances
 Flights and airports: flight flights airport airline airlines plane_ticket business_class jet_lag vuelo vuelos

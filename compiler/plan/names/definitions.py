@@ -63,6 +63,8 @@ _BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
 # `Jon is tired`, and not `Jon is here`; `Jon from the lab`.
 _HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_ANY['here']})\b)")
 _IS_FROM = re.compile(rf"{_NAME} (?:{_ANY['from']}) ")
+# `There is no town called Jon`.
+_DENIED = re.compile(r"\b(?:no|not|nothing|isnt|kein\w*|nicht|ningun\w*|nenhum\w*|aucune?)\b")
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
 _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
 
@@ -81,7 +83,7 @@ _CONTACT = re.compile(
 def definition(sentence: str, keys: Collection[str]) -> int:
     """Return how well a sentence or its best clause defines the subject, 0 to 6: 6 for a definition, 3 if it begins with it."""
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
-    plain = _without_longer(plain_key(text), sentence, keys)
+    plain = without_longer(plain_key(text), sentence, keys)
     clauses = [plain, *map(plain_key, _owned(sentence)), *_clauses(sentence)]
     found = max((_defined(clause, key) for clause in clauses for key in keys), default=0)
     marked = " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
@@ -153,7 +155,7 @@ def _clauses(sentence: str) -> Iterator[str]:
             yield f"{_LABELLED} {plain_key(' '.join(names))}" if all(one[0].isupper() for one in names) else ""
 
 
-def _without_longer(text: str, sentence: str, keys: Collection[str]) -> str:
+def without_longer(text: str, sentence: str, keys: Collection[str]) -> str:
     """Return the words without longer names of other things that contain the subject's: `Acropolis Museum` for the Acropolis."""
     for name in (plain_key(one.name) for one in runs(sentence)):
         if name not in keys and any(holds(key, name) for key in keys):
@@ -174,7 +176,11 @@ def _defined(text: str, key: str) -> int:
     if _HAS_ROLE.match(text):
         return 5
     before = _BEFORE.search(text)
-    if before and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2)):
+    if (
+        before
+        and not _DENIED.search(text[: before.start()])
+        and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2))
+    ):
         return 5
     return 3 if _OPENS.match(text) else 1
 

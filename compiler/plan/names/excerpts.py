@@ -13,6 +13,7 @@ from compiler.plan.lexicon.theme_words import AREAS
 from compiler.plan.names.naming import is_named
 from compiler.plan.names.spotting import NameKind, acts, declared, is_talk, runs, speaker_of
 from compiler.plan.names.themes import area_of, theme_of, themes_in
+from compiler.plan.names.weighing import weight
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
 from compiler.plan.text.german_nouns import is_german_noun
@@ -152,13 +153,20 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
         telling = [one for one in every if _is_telling(one, keys)]
     else:
         telling = [one for one in every if _is_telling(one, keys) and not (is_said and is_reply(one))]
-        naming = tuple(one for one in telling if _names(one, keys))
+        naming = tuple(one for one in telling if _names(one, keys) and not (is_said and _is_in_passing(one, keys)))
     if not kinds or kinds == {NameKind.CITY} or (naming and (is_note or NameKind.PERSON not in kinds)):
         return attributed(naming, memory)
     if NameKind.PERSON in kinds:
         telling = [one for one in telling if _is_own(one)]
     best = max(telling, key=lambda one: (len(content_words(one)), -every.index(one)), default=None)
     return (best,) if best is not None else ()
+
+
+def _is_in_passing(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a sentence of a conversation names a theme by another word than its title and tells nothing of it."""
+    if not any(map(theme_of, keys)) or any(is_named(key, sentence) for key in keys):
+        return False
+    return not weight(sentence, keys, is_talk=True)
 
 
 def _with_following(every: Sequence[str], keys: Collection[str]) -> Iterator[str]:

@@ -7,36 +7,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from compiler.plan.contract import BatchMemory
-from compiler.plan.lexicon.theme_words import EVERYONES
-from compiler.plan.names.definitions import COPULA, KIND, clause, definition
+from compiler.plan.names.definitions import COPULA, KIND, clause, definition, without_longer
 from compiler.plan.names.excerpts import bare, founds, naming, tells_day
 from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.spotting import acts, runs, speaker_of
-from compiler.plan.names.themes import theme_of, themes_in
+from compiler.plan.names.themes import theme_of
+from compiler.plan.names.weighing import POINTING, is_liking
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import speaks_of_self
 from compiler.plan.text.sentences import sentences
-from compiler.plan.text.words import FIRST_PERSON, SECOND_PERSON
+from compiler.plan.text.words import SECOND_PERSON
 from store.text.words import STOP_WORDS
 
-_LIKES = """
-love loves loved likes enjoy enjoys enjoyed favorite favourite passion passionate hobby started starting learning joined
-practice practices interested fan ama amo adoro encanta encantan gusta gustan gosta gosto liebt liebe mag gern gerne aime adore
-piace always usually every often weekly daily siempre sempre toujours immer suelo costumo aprendo lerne apprends
-"""
-# `like` alone is mostly a comparison; it is a verb only after its subject.
-_LIKED = re.compile(
-    r"\b(?:i|we|you|they|dont|doesnt|didnt)(?: (?!feel|felt|look|looks|am|are|was|were|do|just|sound|be|have|seem)\w+)? like\b"
-)
-_BY_THE_WAY = re.compile(
-    r"\b(?:friends? (?:and|or) family|family (?:and|or) (?:close )?friends?|familia [yeo] amigos|amigos [yeo] familia"
-    r"|familie und freunden?|freunden? und familie|famille et (?:les |mes |ses )?amis|amis et (?:la |ma |sa )?famille)\b"
-)
-_POINTING = re.compile(
-    r"(?:and|but|so|or|not|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|he|she|hes|shes|there|here|either"
-    r"|as for|on the other hand|one of|some of|another|other|for example|dont|lets|wow|yeah|yes|no|nah|hope|thanks|hmm|well)\b"
-)
 _REACTING = re.compile(
     r"\b(?:sounds?|seems?|must (?:be|have)|looks? like|glad|sorry to|thats|if|whether|would|shares? a (?:picture|photo))\b"
 )
@@ -46,20 +29,11 @@ _DISCOURSE = re.compile(
     r"|as i \w+ to say|like i said|you know|for example|and also)\b"
 )
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
-# Only in English do pronouns show whether a sentence is about the speaker: other languages leave them out.
-_ENGLISH = re.compile(
-    r"\b(?:the|is|are|was|were|it|its|this|that|of|and|to|for|with|but|they|he|she|his|her|their|be|been|has|have)\b"
-)
-# Without an apostrophe, `we're` and `we'll` are other words and no evidence of the first person.
-_OWN = FIRST_PERSON - {"were", "well", "wed"}
-_LEARNT = frozenset(["learn", "learned", "learnt"])
-_LIKES_WORDS = frozenset(_LIKES.split())
 _OF = r"(?:of|on|de|do|da|dos|das|del|di|della|von|du)(?: (?:the|la|el|los|las|le|les))?"
 _OTHERS = frozenset(["he", "she", "him", "her", "his", "hers", "they", "their"])
 _LONGEST = 240
 _SHORTEST_WORDS = 3
 _WORDS = 12
-_OPENING_WORDS = 3
 _BEGINS = 3
 _LONGEST_LEAD = 160
 
@@ -114,7 +88,8 @@ def lead(excerpt: str) -> str:
 
 def _order(excerpt: str, said_at: datetime, keys: Collection[str]) -> tuple[int, datetime, int, int, str]:
     text = plain_key(excerpt)
-    at = min((text.find(key) for key in keys if key in text), default=len(text))
+    alone = without_longer(text, excerpt, keys)
+    at = min((alone.find(key) for key in keys if key in alone), default=len(text))
     first = naming(excerpt, keys)
     is_theme = any(map(theme_of, keys))
     is_dated = not is_theme and (tells_day(first) or definition(COPULA.sub(" est ", first), keys) >= _BEGINS)
@@ -127,16 +102,16 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
     sentence = COPULA.sub(" est ", sentence)
     text = plain_key(sentence.removeprefix(f"{speaker}: "))
     words = set(text.split())
-    found = -2 if _POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0
+    found = -2 if POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0
     found -= _looseness(sentence, words)
     found -= 2 if _REACTING.search(text) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = speaks_of_self(words)
     is_theme = any(theme_of(key) for key in keys)
-    if is_own and (is_theme or plain_key(speaker) in keys):
-        found += 2
+    if is_own and is_theme:
+        found += 4 if speaker else 2
     elif is_own and speaker:
-        found -= 1
+        found += 2 if plain_key(speaker) in keys else 1
     found -= 0 if founds(sentence, frozenset(keys)) else 2
     score = 0 if is_theme else definition(sentence, keys)
     is_short = score < KIND and len(content_words(sentence)) < _SHORTEST_WORDS
@@ -146,49 +121,8 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
         opens = runs(sentence)[:1]
         is_told = bool(opens) and not speaker and text.startswith(plain_key(opens[0].name))
         is_reported = bool(opens) and acts(plain_key(opens[0].name), text, _SAYING)
-        return found + (-2 if is_reported else 1 if is_told else 0) + (2 if _is_liking(text, words) else 0)
+        return found + (-2 if is_reported else 1 if is_told else 0) + (2 if is_liking(text, keys) else 0)
     return found + score
-
-
-def _is_liking(text: str, words: Collection[str]) -> bool:
-    """Return whether the words state what a person likes, learns or does regularly."""
-    return not _LIKES_WORDS.isdisjoint(words) or bool(_LIKED.search(text))
-
-
-def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
-    """Return how much the sentence says about a subject, 0 to 3.
-
-    0 if it is not understood alone, or names the subject only in a set phrase (`with friends and family`); in a conversation also
-    if it is neither about the speaker nor begins with the subject. 1 in passing; 2 if a person says what they like, learn or do
-    regularly. A sentence of a note is 3, unless the theme is one that is often mentioned in passing.
-    """
-    text = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
-    words = text.split()
-    is_own = not _OWN.isdisjoint(words) or (is_talk and not _ENGLISH.search(text))
-    if not is_own and (is_loose(sentence) or (is_talk and not _begins(words, keys))):
-        return 0
-    if _BY_THE_WAY.search(text) and not _has_theme(_BY_THE_WAY.sub(" ", text), keys):
-        return 0
-    if not (is_talk or _is_common(keys)):
-        return 3
-    is_telling = _is_liking(text, words) or not _LEARNT.isdisjoint(words)
-    return 2 if is_telling and (is_own or not is_talk) else 1
-
-
-def _begins(words: Sequence[str], keys: Collection[str]) -> bool:
-    """Return whether the subject begins within the first three words; a longer name may continue after them."""
-    text = " ".join(words)
-    first = " ".join(words[:_OPENING_WORDS])
-    return any(f" {text}".find(f" {key} ", 0, len(first) + len(key)) >= 0 for key in keys) or _has_theme(first, keys)
-
-
-def _has_theme(text: str, keys: Collection[str]) -> bool:
-    return not {theme_of(key) for key in keys}.isdisjoint(themes_in(text))
-
-
-def _is_common(keys: Collection[str]) -> bool:
-    """Return whether the theme is one that is often mentioned in passing: family, friends, hopes."""
-    return any(theme_of(key) in EVERYONES for key in keys)
 
 
 def is_about_subject(sentence: str, keys: Collection[str]) -> bool:
@@ -202,11 +136,6 @@ def is_fragment(every: Iterable[str], keys: Collection[str]) -> bool:
     before = re.compile(rf"(?:(\S+) {_OF} )?\b(?:{name})\b")
     found = {match[1] for one in every for match in before.finditer(plain_key(one))}
     return len(found) == 1 and None not in found and found.isdisjoint(STOP_WORDS)
-
-
-def is_loose(sentence: str) -> bool:
-    """Return whether the sentence refers to an earlier one, so that it is not understood alone."""
-    return bool(_POINTING.match(plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))))
 
 
 def _looseness(sentence: str, words: Collection[str]) -> int:

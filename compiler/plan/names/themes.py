@@ -20,9 +20,13 @@ _NO_THEME = "-"
 _SHORTEST_COMPOUND = 8
 _SHORTEST_PART = 4
 _ASIDE = re.compile(r"\[[^\]]*\]?")
-_ARTICLES = frozenset(["a", "an", "the", "my", "our", "one"])
-_BEING = """
-is are was were be been its thats theyre hes shes who feel feels felt look looks looked seem seems sound sounds
+_LONGEST_SIMILE = 5
+_LIKENING_WORDS = """
+is are was were be been its thats theyre hes shes who feel feels felt look looks looked seem seems sound sounds become became
+kinda sorta almost
+"""
+_PRONOUN_WORDS = """
+i im ive id ill you youre youve we weve they theyre he she hes shes it its this that these those people everyone
 """
 _FRAMES = """
 go goes going went gone love loves loved loving like likes liked enjoy enjoys enjoyed enjoying start starts started starting
@@ -37,6 +41,8 @@ made gives gave means meant keeps kept puts needs takes teaches taught es son er
 e foi tem pode ajuda est sont etait peut aide
 """
 _ADVERBS = frozenset(["really", "sure", "just", "always", "also", "truly", "definitely", "often"])
+_LIKENING = frozenset(_LIKENING_WORDS.split())
+_PRONOUNS = frozenset(_PRONOUN_WORDS.split())
 _JOINING = INTERJECTIONS | frozenset(["and", "but", "because", "cause", "since", "how", "when", "y", "e", "und", "et"])
 _NO_NAMES = NO_NAMES | FIRST_PERSON
 # A title in quotation marks: its words are no themes (`A Dance with Dragons`).
@@ -128,13 +134,23 @@ def _is_meant(words: list[str], start: int, end: int, begin: int) -> bool:
 
 
 def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
-    """Return whether the words are a figure of speech: `feels like a family`, `a mountain of work`."""
-    before = words[max(0, start - 3) : start]
-    article = bool(before) and before[-1] in _ARTICLES
-    likened = before[: -1 if article else None][-2:]
-    if len(likened) == 2 and likened[1] == "like" and likened[0] in _BEING.split():
+    """Return whether the words are a figure of speech: `feels like a big family`, `a mountain of work`."""
+    before = words[max(0, start - _LONGEST_SIMILE) : start]
+    if "like" in before and _likens(words, start - before[::-1].index("like") - 1, start):
         return True
-    return article and before[-1] in ("a", "an") and words[end : end + 1] == ["of"] and form.group in MEASURE_GROUPS
+    return (
+        words[start - 1 : start] in (["a"], ["an"]) and words[end : end + 1] == ["of"] and form.group in MEASURE_GROUPS
+    )
+
+
+def _likens(words: list[str], at: int, start: int) -> bool:
+    """Return whether the word `like` at `at` makes a simile of the form at `start`: after a verb of being or `kinda`, and without
+    a subject of its own after it (`it feels like I paint more`).
+    """
+    before = words[max(0, at - 2) : at]
+    is_simile = before[-1:] == ["just"] and _PRONOUNS.isdisjoint(before)
+    is_simile |= not _LIKENING.isdisjoint(before[-1:])
+    return is_simile and _PRONOUNS.isdisjoint(words[at + 1 : start])
 
 
 def _without_names(text: str) -> str:

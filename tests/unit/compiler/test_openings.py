@@ -58,6 +58,18 @@ def test_theme_opens_with_what_is_told_and_not_with_what_somebody_says_of_it() -
     assert opening(said, {"swimming"}) == said[1]
 
 
+def test_theme_opens_with_what_a_person_likes_about_it_and_not_with_what_else_they_like() -> None:
+    away = "Iris: I loved the old arcade machine that we had in the yard when we still kept two cats."
+    assert opening((away, "Iris: I enjoy how our cats sleep on the stove."), {"cats"}).endswith("sleep on the stove.")
+
+
+def test_name_opens_with_what_a_speaker_has_of_it_and_not_with_a_longer_name_or_a_denial() -> None:
+    own = "Iris: I plan to climb the Wawel on Friday morning."
+    longer = "The Wawel Museum is also worth a visit for the treasures of the Wawel."
+    assert opening((longer, own), {"wawel"}) == own
+    assert opening(("There is no place in this world called Wawel.", own), {"wawel"}) == own
+
+
 def test_the_end_of_what_somebody_was_opens_the_page() -> None:
     said = ("Bruno is our caretaker.", "Bruno no longer works here.")
     times = {said[0]: START, said[1]: START + timedelta(days=1)}

@@ -49,7 +49,18 @@ def test_an_activity_in_lower_case_is_a_topic_when_it_returns_in_any_form() -> N
         ("It is human nature to forget such names", ()),
         ("The nature of it is still not clear", ()),
         ("We signed up for three community projects", ("Community",)),
-        ("Teenage mutant ninja turtles on tape", ("Comics and manga",)),
+        ("Teenage mutant ninja turtles on tape", ()),
+        ("It was calm, kinda like yoga", ()),
+        ("The crew has become like family", ()),
+        ("It is like walking through a forest", ()),
+        ("Sounds like you paint every day", ("Painting",)),
+        ("I just like yoga", ("Yoga",)),
+        ("In high school we kept a band", ()),
+        ("My school starts at eight and the homework is long", ("Education",)),
+        ("I met them through friends from church", ()),
+        ("He sold his viola and bought a cello", ("Cello",)),
+        ("Our trip to the fjords was wet", ("Trips and vacations",)),
+        ("I got the flu before the match", ("Illness",)),
         ("I'm running late for the bus", ()),
         ("I went running before work", ("Running",)),
         ("We swam, and running comes next", ("Swimming", "Running")),
@@ -224,15 +235,29 @@ def test_what_speakers_of_languages_without_pronouns_tell_is_their_own() -> None
     assert page_of(proposal, "Swimming").sections[0].memory_ids == ("m0", "m1", "m2")
 
 
+def test_a_line_of_a_talk_that_names_a_theme_in_passing_is_not_quoted() -> None:
+    said = (
+        "Iris: I love painting old harbours on quiet Sundays.",
+        "Iris: I painted the whole shed door green again.",
+        "Iris: I sold a small painting to my new dentist.",
+        "Iris: The walls were painted by a plumber from Split!",
+    )
+    page = page_of(extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(said)))), "Painting")
+    assert page.sections[0].memory_ids == ("m0", "m1", "m2")
+
+
 def test_a_name_in_a_talk_that_no_sentence_is_about_is_no_page() -> None:
     passing = (
         "Nina: The large pool and the Marbella lounge were closed all winter.",
         "Omar: The cheese comes straight from a small farm in Marbella.",
     )
     every = [
-        memory(f"m{at}", text) for at, text in enumerate((*passing, "Nina: I flew to Marbella with two heavy cases."))
+        memory(f"m{at}", text)
+        for at, text in enumerate(
+            (*passing, "Nina: I flew to Marbella with two heavy cases.", "Omar: I grew up near Marbella in a mill.")
+        )
     ]
-    assert [one for one in extractive.plan_leaf(batch(*every[:2])).new_pages if one.title == "Marbella"] == []
+    assert [one for one in extractive.plan_leaf(batch(*every[:3])).new_pages if one.title == "Marbella"] == []
     assert page_of(extractive.plan_leaf(batch(*every)), "Marbella").type is PageType.ENTITY
 
 

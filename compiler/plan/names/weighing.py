@@ -1,0 +1,95 @@
+"""Weighs how much a sentence says about a subject: what a person likes or does, a passing mention, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from compiler.plan.lexicon.theme_words import EVERYONES
+from compiler.plan.names.spotting import speaker_of
+from compiler.plan.names.themes import theme_of, themes_in
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.words import FIRST_PERSON
+
+_LIKES = """
+love loves loved likes enjoy enjoys enjoyed favorite favourite passion passionate hobby started starting learning joined
+practice practices interested fan ama amo adoro encanta encantan gusta gustan gosta gosto liebt liebe mag gern gerne aime adore
+piace always usually every often weekly daily siempre sempre toujours immer suelo costumo aprendo lerne apprends
+"""
+# `like` alone is mostly a comparison; it is a verb only after its subject.
+_LIKED = re.compile(
+    r"\b(?:i|we|you|they|dont|doesnt|didnt)(?: (?!feel|felt|look|looks|am|are|was|were|do|just|sound|be|have|seem)\w+)? like\b"
+)
+_BY_THE_WAY = re.compile(
+    r"\b(?:friends? (?:and|or) family|family (?:and|or) (?:close )?friends?|familia [yeo] amigos|amigos [yeo] familia"
+    r"|familie und freunden?|freunden? und familie|famille et (?:les |mes |ses )?amis|amis et (?:la |ma |sa )?famille)\b"
+)
+POINTING = re.compile(
+    r"(?:and|but|so|or|not|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|their|he|she|hes|shes|his|her|there|here|either"
+    r"|as for|on the other hand|one of|some of|another|other|for example|dont|lets|wow|yeah|yes|no|nah|hope|thanks|hmm|well)\b"
+)
+# Only in English do pronouns show whether a sentence is about the speaker: other languages leave them out.
+_ENGLISH = re.compile(
+    r"\b(?:the|is|are|was|were|it|its|this|that|of|and|to|for|with|but|they|he|she|his|her|their|be|been|has|have)\b"
+)
+# Without an apostrophe, `we're` and `we'll` are other words and no evidence of the first person.
+_OWN = FIRST_PERSON - {"were", "well", "wed"}
+_LEARNT = frozenset(["learn", "learned", "learnt"])
+_LIKES_WORDS = frozenset(_LIKES.split())
+_OPENING_WORDS = 3
+# The words before and after a verb of liking in which its theme stands.
+_BEFORE_LIKING = 5
+_AFTER_LIKING = 9
+
+
+def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
+    """Return how much the sentence says about a subject, 0 to 3.
+
+    0 if it is not understood alone, or names the subject only in a set phrase (`with friends and family`); in a conversation also
+    if it is neither about the speaker nor begins with the subject. 1 in passing; 2 if a person says what they like, learn or do
+    regularly. A sentence of a note is 3, unless the theme is one that is often mentioned in passing.
+    """
+    text = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
+    words = text.split()
+    is_own = not _OWN.isdisjoint(words) or (is_talk and not _ENGLISH.search(text))
+    if not is_own and (is_loose(sentence) or (is_talk and not _begins(words, keys))):
+        return 0
+    if _BY_THE_WAY.search(text) and not _has_theme(_BY_THE_WAY.sub(" ", text), keys):
+        return 0
+    if not (is_talk or _is_common(keys)):
+        return 3
+    is_telling = is_liking(text, keys) or not _LEARNT.isdisjoint(words)
+    return 2 if is_telling and (is_own or not is_talk) else 1
+
+
+def _begins(words: Sequence[str], keys: Collection[str]) -> bool:
+    """Return whether the subject begins within the first three words; a longer name may continue after them."""
+    text = " ".join(words)
+    first = " ".join(words[:_OPENING_WORDS])
+    return any(f" {text}".find(f" {key} ", 0, len(first) + len(key)) >= 0 for key in keys) or _has_theme(first, keys)
+
+
+def _has_theme(text: str, keys: Collection[str]) -> bool:
+    return not {theme_of(key) for key in keys}.isdisjoint(themes_in(text))
+
+
+def _is_common(keys: Collection[str]) -> bool:
+    """Return whether the theme is one that is often mentioned in passing: family, friends, hopes."""
+    return any(theme_of(key) in EVERYONES for key in keys)
+
+
+def is_loose(sentence: str) -> bool:
+    """Return whether the sentence refers to an earlier one, so that it is not understood alone."""
+    return bool(POINTING.match(plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))))
+
+
+def is_liking(text: str, keys: Collection[str]) -> bool:
+    """Return whether the words state that a person likes the theme, learns it or does it regularly.
+
+    The theme must be near the verb: `a game I loved in high school` tells nothing of school.
+    """
+    marked = _LIKED.sub(lambda found: f"{found[0][:-4]}loves", text).split()
+    return any(
+        word in _LIKES_WORDS and _has_theme(" ".join(marked[max(0, at - _BEFORE_LIKING) : at + _AFTER_LIKING]), keys)
+        for at, word in enumerate(marked)
+    )
