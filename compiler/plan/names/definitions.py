@@ -50,7 +50,7 @@ _MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:{_WORD} )?({_WORD}) {_CALLED}"
 _IS_KIND = re.compile(
     rf"(?:\S+ ){{0,3}}{_NAME} (?:{_IS}) (?:(?:{_ANY['now or not']}) )*(?:{_AN})\b(?! (?:{_ANY['no kind']})\b)"
 )
-_KIND_IS = re.compile(rf"(?:\S+ ){{1,5}}(?:{_ANY['is called']}) {_CALLED}")
+_KIND_IS = re.compile(rf"(?:(?!(?:it|this|that|these|those)\b)\S+ ){{1,5}}(?:{_ANY['is called']}) {_CALLED}")
 _LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
 # `Jon left the firm` ends an earlier definition of him; `Jon will retire` does not.
 _BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
@@ -65,6 +65,8 @@ _HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_ANY['here']}
 _IS_FROM = re.compile(rf"{_NAME} (?:{_ANY['from']}) ")
 # `There is no town called Jon`.
 _DENIED = re.compile(r"\b(?:no|not|nothing|isnt|kein\w*|nicht|ningun\w*|nenhum\w*|aucune?)\b")
+# `I think it was: Jon` answers a question that is not in the text.
+_ANSWERED = frozenset(["it", "this", "that", "these", "those"])
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
 _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
 
@@ -143,7 +145,9 @@ def _clauses(sentence: str) -> Iterator[str]:
     After a label that may be a speaker, only a name counts.
     """
     every = _CLAUSE.split(sentence)
-    yield from map(plain_key, every[2::2])
+    for before, stop, later in zip(every[::2], every[1::2], every[2::2], strict=False):
+        if not (stop.startswith(":") and _ANSWERED.intersection(plain_key(before).split())):
+            yield plain_key(later)
     if len(every) < 2 or not every[1].startswith(":"):
         return
     label = plain_key(every[0]).split()

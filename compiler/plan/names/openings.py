@@ -36,6 +36,7 @@ _SHORTEST_WORDS = 3
 _WORDS = 12
 _BEGINS = 3
 _LONGEST_LEAD = 160
+_CHANGE_CHARS = 24
 
 _SAYINGS = """
 says said thinks asked told wants recommends suggests dice dijo diz disse sagt sagte meint findet dit
@@ -72,7 +73,7 @@ def place_line(memory: BatchMemory, keys: Collection[str]) -> str:
 def opening(excerpts: Iterable[str], keys: Collection[str], said_at: Mapping[str, datetime] | None = None) -> str:
     """Return the sentence that best defines the subject with these keys; empty if there are no sentences.
 
-    `said_at` maps sentences to their times. Of sentences of equal `fitness` that begin with the subject or state a change, the
+    `said_at` maps sentences to their times. Of sentences of equal `fitness` that begin with the subject or state its change, the
     newest is best; then the one that names the subject earliest, then the one nearest to twelve words. The order of the input
     does not matter.
     """
@@ -92,7 +93,8 @@ def _order(excerpt: str, said_at: datetime, keys: Collection[str]) -> tuple[int,
     at = min((alone.find(key) for key in keys if key in alone), default=len(text))
     first = naming(excerpt, keys)
     is_theme = any(map(theme_of, keys))
-    is_dated = not is_theme and (tells_day(first) or definition(COPULA.sub(" est ", first), keys) >= _BEGINS)
+    is_change = tells_day(first) and (at <= _CHANGE_CHARS or bool(speaker_of(first)))
+    is_dated = not is_theme and (is_change or definition(COPULA.sub(" est ", first), keys) >= _BEGINS)
     return (fitness(first, keys), said_at if is_dated else OLDEST, -at, -abs(len(text.split()) - _WORDS), excerpt)
 
 

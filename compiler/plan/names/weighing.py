@@ -25,8 +25,13 @@ _BY_THE_WAY = re.compile(
     r"|familie und freunden?|freunden? und familie|famille et (?:les |mes |ses )?amis|amis et (?:la |ma |sa )?famille)\b"
 )
 POINTING = re.compile(
-    r"(?:and|but|so|or|not|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|their|he|she|hes|shes|his|her|there|here|either"
-    r"|as for|on the other hand|one of|some of|another|other|for example|dont|lets|wow|yeah|yes|no|nah|hope|thanks|hmm|well)\b"
+    r"(?:and|but|so|or|not|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|their|he|she|hes|shes|his|her"
+    r"|ela|ele|elas|eles|ella|ellas|ellos|elle|ils|elles|there|here|either|as for|on the other hand|one of|some of|another|other"
+    r"|for example|dont|lets|wow|yeah|yes|no|nah|hope|thanks|hmm|well)\b"
+)
+# Changing trains or planes at a place tells nothing of it.
+_TRAVELLING = (
+    r"\b(?:fl(?:y|ew|ight)|land(?:ed)?|arrived?|book(?:ed)?|moved|travel(?:l?ed)?|train|bus|connection|layover|home)\b"
 )
 # Only in English do pronouns show whether a sentence is about the speaker: other languages leave them out.
 _ENGLISH = re.compile(
@@ -45,13 +50,16 @@ _AFTER_LIKING = 9
 def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
     """Return how much the sentence says about a subject, 0 to 3.
 
-    0 if it is not understood alone, or names the subject only in a set phrase (`with friends and family`); in a conversation also
-    if it is neither about the speaker nor begins with the subject. 1 in passing; 2 if a person says what they like, learn or do
-    regularly. A sentence of a note is 3, unless the theme is one that is often mentioned in passing.
+    0 if it is not understood alone, names the subject only in a set phrase (`with friends and family`) or as a place on the way
+    (`the flight home through London`); in a conversation also if it is neither about the speaker nor begins with the subject.
+    1 in passing; 2 if a person says what they like, learn or do regularly. A sentence of a note is 3, unless the theme is one
+    that is often mentioned in passing.
     """
     text = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
     words = text.split()
     is_own = not _OWN.isdisjoint(words) or (is_talk and not _ENGLISH.search(text))
+    if any(re.search(rf"{_TRAVELLING}.* (?:through|via) {re.escape(key)}\b", text) for key in keys):
+        return 0
     if not is_own and (is_loose(sentence) or (is_talk and not _begins(words, keys))):
         return 0
     if _BY_THE_WAY.search(text) and not _has_theme(_BY_THE_WAY.sub(" ", text), keys):

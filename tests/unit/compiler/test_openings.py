@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -68,6 +68,13 @@ def test_name_opens_with_what_a_speaker_has_of_it_and_not_with_a_longer_name_or_
     longer = "The Wawel Museum is also worth a visit for the treasures of the Wawel."
     assert opening((longer, own), {"wawel"}) == own
     assert opening(("There is no place in this world called Wawel.", own), {"wawel"}) == own
+    assert opening(("Iris: I think it was: Wawel, Mostek, Kazia and Lidka", own), {"wawel"}) == own
+
+
+def test_change_of_another_thing_is_not_newer_than_what_is_said_of_the_subject() -> None:
+    told, elsewhere = "The Kestrel plan has nine steps.", "We now book the hall for the end of the Kestrel plan."
+    times = {told: datetime(2026, 1, 1, tzinfo=UTC), elsewhere: datetime(2026, 5, 1, tzinfo=UTC)}
+    assert opening((told, elsewhere), {"kestrel"}, times) == told
 
 
 def test_the_end_of_what_somebody_was_opens_the_page() -> None:

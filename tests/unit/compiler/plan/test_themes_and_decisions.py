@@ -261,6 +261,19 @@ def test_a_name_in_a_talk_that_no_sentence_is_about_is_no_page() -> None:
     assert page_of(extractive.plan_leaf(batch(*every)), "Marbella").type is PageType.ENTITY
 
 
+def test_a_place_on_the_way_is_no_page() -> None:
+    every = ("Landed in Lima through Oslo at noon.", "The flight home through Oslo was late and cold.")
+    three = (*every, "Oslo was full of skiers and bells.")
+    pages = [
+        [
+            one.title
+            for one in extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(texts)))).new_pages
+        ]
+        for texts in (every, three)
+    ]
+    assert ["Oslo" in titles for titles in pages] == [False, True]
+
+
 def test_a_name_that_only_ends_one_phrase_is_no_page() -> None:
     phrase = ("She showed me a guide to the birds of Kenya.", "The clerk asked how the birds of Kenya were doing.")
     every = [memory(f"m{at}", text) for at, text in enumerate((*phrase, "He flies to Kenya next month with them."))]
