@@ -27,8 +27,8 @@ from bench.figures import Figure, at_least, at_most, plain
 from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.worker import Worker, WorkerSettings
 from compiler.plan.contract import BatchMemory, Page
-from compiler.plan.names.excerpts import excerpt
 from compiler.plan.names.naming import holds
+from compiler.plan.quoting.excerpts import excerpt
 from compiler.plan.text.markdown import plain_key, unescape
 from compiler.planners import gazetteer
 from compiler.planners.planner import ExtractivePlanner

@@ -18,24 +18,13 @@ from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is
 from compiler.plan.judging.once import without
 from compiler.plan.judging.parents import LISTS_OF_PEOPLE, PERIOD, PERSON, list_slugs, section_of
 from compiler.plan.judging.writing import added_lines
-from compiler.plan.names.decisions import decisions
-from compiler.plan.names.excerpts import arrange, excerpt, founds, line, naming
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
-from compiler.plan.names.openings import (
-    OLDEST,
-    is_about_subject,
-    is_fragment,
-    opening,
-    opening_line,
-    place_line,
-)
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import surname
 from compiler.plan.names.spotting import NameKind, runs, speaker_of
 from compiler.plan.names.subjects import Subject, remembered, subjects
 from compiler.plan.names.themes import is_everyday, theme_of
-from compiler.plan.names.weighing import is_loose, weight
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import (
     HeldName,
@@ -47,6 +36,18 @@ from compiler.plan.proposal import (
     Rollup,
     SectionPromotion,
 )
+from compiler.plan.quoting.decisions import decisions
+from compiler.plan.quoting.excerpts import excerpt, founds, line, naming
+from compiler.plan.quoting.openings import (
+    OLDEST,
+    is_about_subject,
+    is_fragment,
+    opening,
+    opening_line,
+    place_line,
+)
+from compiler.plan.quoting.sections import arrange
+from compiler.plan.quoting.weighing import is_loose, weight
 from compiler.plan.text.markdown import escape, heading, one_line, plain_key, slug, unescape
 from compiler.plan.text.sentences import sentences
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from compiler.plan.citing import Citable
 from compiler.plan.contract import Page
-from compiler.plan.names.excerpts import MONTHS, OVERVIEW
 from compiler.plan.names.spotting import speaker_of
 from compiler.plan.proposal import ProposedSection
+from compiler.plan.quoting.sections import MONTHS, OVERVIEW
 from compiler.plan.text.markdown import plain_key, unescape
 from compiler.plan.text.sentences import sentences
 

@@ -44,10 +44,11 @@ from compiler.plan.judging import departing
 from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.once import Lines, elsewhere
 from compiler.plan.judging.writing import page_names
-from compiler.plan.names import excerpts, naming, openings
+from compiler.plan.names import naming
 from compiler.plan.names.locating import tag_names
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.themes import theme_of, themes_in
+from compiler.plan.quoting import excerpts, openings, sections
 from compiler.plan.text import markdown
 from compiler.plan.text.rollup import rolled_up
 
@@ -262,7 +263,7 @@ class _Stale:
         own, lines = set(), Lines()
         for memory in memories:
             around = others if memory.memory_id in self.view.changed else None
-            for one in excerpts.arrange([(memory, excerpt_of[memory.memory_id])], around, keys):
+            for one in sections.arrange([(memory, excerpt_of[memory.memory_id])], around, keys):
                 if bounds.base(one.slug) == bounds.base(slug):
                     own.add(memory.memory_id)
                     for line in one.body_md.split("\n"):
@@ -279,7 +280,7 @@ class _Stale:
         if memory.memory_id in self.view.changed:
             return False
         own = [excerpts.line(one, memory) for one in excerpt]
-        return not own or not excerpts.is_of_words(bounds.base(slug)) or any(lines.place(one) for one in own)
+        return not own or not sections.is_of_words(bounds.base(slug)) or any(lines.place(one) for one in own)
 
     def _names(self, name: str, memory: BatchMemory) -> bool:
         return memory.memory_id not in self.view.changed or naming.stands_in(name, memory)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.plan.contract import BatchMemory
-from compiler.plan.names.excerpts import arrange, bare, excerpt
+from compiler.plan.quoting.excerpts import bare, excerpt
+from compiler.plan.quoting.sections import arrange
 from compiler.plan.text.markdown import unescape
 from compiler.plan.text.sentences import sentences
 from store.text.texts import text_hash

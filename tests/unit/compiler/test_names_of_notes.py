@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.plan.names.excerpts import excerpt
 from compiler.plan.names.naming import is_named
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import themes_in
+from compiler.plan.quoting.excerpts import excerpt
 from compiler.planners import extractive, gazetteer
 from tests.support.compiler.plan_cases import batch, memory
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compiler.plan.names.openings import opening, opening_line
+from compiler.plan.quoting.openings import opening, opening_line
 from tests.support.compiler.plan_cases import START, memory
 
 

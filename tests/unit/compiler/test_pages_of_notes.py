@@ -11,13 +11,13 @@ from compiler.plan.batch import LeafBatch, StaleView
 from compiler.plan.contract import BatchMemory, CreatePage, Page, PageKey, PageType, WriteSummary
 from compiler.plan.judging import leaf, stale
 from compiler.plan.names import spotting
-from compiler.plan.names.decisions import decisions
-from compiler.plan.names.excerpts import excerpt, line
 from compiler.plan.names.merge import Matches
-from compiler.plan.names.openings import opening
 from compiler.plan.names.spotting import is_talk, known_names, runs, speaker_of, spotted
 from compiler.plan.names.themes import themes_in
 from compiler.plan.proposal import ProposedPage
+from compiler.plan.quoting.decisions import decisions
+from compiler.plan.quoting.excerpts import excerpt, line
+from compiler.plan.quoting.openings import opening
 from compiler.plan.text.german_nouns import is_german
 from compiler.planners import extractive
 from tests.support.compiler.plan_cases import START, batch, memory

@@ -10,9 +10,9 @@ import pytest
 from compiler.plan.batch import LeafBatch, StaleView
 from compiler.plan.contract import BatchMemory, CreatePage, Page, WriteSection
 from compiler.plan.judging import finishing, leaf, stale
-from compiler.plan.names.excerpts import excerpt
 from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import PageUpdate, Proposal, ProposedSection
+from compiler.plan.quoting.excerpts import excerpt
 from compiler.planners import extractive
 from tests.support.compiler.plan_cases import batch, memory, page, section
 

@@ -9,10 +9,10 @@ import pytest
 from compiler.plan.contract import CreatePage, PageType
 from compiler.plan.judging import leaf
 from compiler.plan.names.merge import Matches
-from compiler.plan.names.openings import opening
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import themes_in
 from compiler.plan.proposal import Proposal, ProposedPage
+from compiler.plan.quoting.openings import opening
 from compiler.planners import extractive
 from tests.support.compiler.plan_cases import batch, memory
 

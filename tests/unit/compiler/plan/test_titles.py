@@ -11,10 +11,10 @@ from compiler.plan.contract import Alias, Page, PageKey, PageType, Section, Titl
 from compiler.plan.judging import aggregation
 from compiler.plan.judging.rejudging import is_judged
 from compiler.plan.lexicon.theme_titles import THEME_TITLES
-from compiler.plan.names.excerpts import arrange
 from compiler.plan.names.merge import Matches
 from compiler.plan.names.themes import theme_of
 from compiler.plan.proposal import Proposal
+from compiler.plan.quoting.sections import arrange
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.page_words import heading_in, language_of
 from tests.support.compiler.plan_cases import memory, source

@@ -1,63 +1,31 @@
-"""Selects the sentences of a memory that are about a subject, verbatim, and the section for each."""
+"""Selects the sentences of a memory that are about a subject, verbatim."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence, Set
 
-from compiler.plan.contract import BatchMemory, Page
+from compiler.plan.contract import BatchMemory
 from compiler.plan.facts import past
 from compiler.plan.lexicon.common_words import COMMON_WORDS
-from compiler.plan.lexicon.theme_words import AREAS
 from compiler.plan.names.naming import is_named
 from compiler.plan.names.spotting import NameKind, acts, declared, is_talk, runs, speaker_of
-from compiler.plan.names.themes import area_of, theme_of, themes_in
-from compiler.plan.names.weighing import weight
-from compiler.plan.proposal import ProposedSection
+from compiler.plan.names.themes import theme_of, themes_in
+from compiler.plan.quoting.weighing import weight
 from compiler.plan.text.change import content_words
 from compiler.plan.text.german_nouns import is_german_noun
-from compiler.plan.text.kin import is_owned, kin_in, kind_of
+from compiler.plan.text.kin import is_owned, kin_in
 from compiler.plan.text.markdown import escape, plain_key
-from compiler.plan.text.page_words import heading_in, language_of
 from compiler.plan.text.persons import speaks_of_self
 from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
-from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO_NAMES, SECOND_PERSON, THIRD_PERSON
+from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, SECOND_PERSON, THIRD_PERSON
 
-OVERVIEW = "overview"
-OVERVIEW_CHARS = 2_400
-MONTHS = "notes_"
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
 MOST_FOLLOWING = 2
 LEAST_EXAMPLES = 3
 LONG_CHARS = 160
 
-_OF_PEOPLE = (
-    (
-        "relations",
-        re.compile(
-            r"\b(?:(?:is|are|was|were|as|s) (?:\w+ )?(?:married|engaged|friends|siblings|cousins|a couple)"
-            r"|(?:my|his|her|their) (?:\w+ )?(?:wife|husband|partner|girlfriend|boyfriend|sister|brother|mom|mother"
-            r"|dad|father|son|daughter|cousin|aunt|uncle|grandma|grandmother|grandpa|grandfather|niece|nephew|boss|roommate))\b"
-        ),
-    ),
-    (
-        "visits",
-        re.compile(
-            r"\b(?:visit(?:s|ed)?|(?:is|am|are|was|were|been|loves?|enjoys?|keeps?) visiting"
-            r"|went to|(?:road |solo )?trip to|travel(?:l?ed|s) to|returned from|(?:got|came) back from"
-            r"|stay(?:ed|ing) (?:at|in)|flew to|toured)\b"
-        ),
-    ),
-    (
-        "preferences",
-        re.compile(
-            r"^(?:\S+ ){1,4}(?:loves?|likes?|enjoys?|prefers?|hates?|dislikes?|fan of|passionate about|allergic)\b"
-            r"|\b(?:my|his|her) (?:all time )?favou?rites?\b|^(?:\S+ )?favou?rite\b|\bis my favou?rite\b"
-        ),
-    ),
-)
 _RELATIVE = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|recently|lately|currently|nowadays|ago|soon|upcoming|so far"
     r"|(?:last|next|this|past|coming|previous) (?:\w+ )?(?:night|day|week|weekend|month|year|spring|summer|autumn|fall|winter"
@@ -86,30 +54,6 @@ _OF_NOTHING = re.compile(
 _OWN, _OTHER = "\x01", "\x02"
 _ROW = re.compile(r"[\x01\x02](?: (?:(?:and|or|the|y|e|und|et|o|ou) )*[\x01\x02]){2,}")
 _LONG_UNSPACED = 8
-# Words after a name that is not the subject of a verb: `Metacam for dogs`.
-_NO_VERBS = CONNECTORS | frozenset(
-    [
-        "for",
-        "from",
-        "in",
-        "at",
-        "on",
-        "with",
-        "to",
-        "by",
-        "and",
-        "fur",
-        "mit",
-        "bei",
-        "aus",
-        "zum",
-        "und",
-        "con",
-        "para",
-        "y",
-        "pour",
-    ]
-)
 _BULLET = re.compile(r"^(?:[-*•–—]\s+)+|^\d{1,2}\)\s+")  # `1. June` may be a date
 _OWNER = re.compile(r"(?<=\w)['’]s\b")
 _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
@@ -273,94 +217,6 @@ def tells_day(sentence: str) -> bool:
 def bare(sentence: str) -> str:
     """Return a sentence without a list marker before it."""
     return _BULLET.sub("", sentence)
-
-
-def arrange(
-    excerpts: Iterable[tuple[BatchMemory, tuple[str, ...]]], page: Page | None, keys: Collection[str]
-) -> tuple[ProposedSection, ...]:
-    """Return sections for the sentences about the subject with these keys.
-
-    A person's visits, preferences and relations have sections of their own, and so has each area of life in which the person
-    does something. The rest goes to the overview until it is full, then to one section per month.
-
-    A line already on the page stays where it is.
-    """
-    bodies = {one.slug: one.body_md.split("\n") for one in (page.sections if page else ()) if one.aggregation is None}
-    sizes = {slug: sum(len(one) + 1 for one in lines) for slug, lines in bodies.items()}
-    places = {one: slug for slug, lines in bodies.items() for one in lines}
-    new: dict[str, dict[str, None]] = {}
-    cited: dict[str, dict[str, None]] = {}
-    headings = {one.slug: one.heading for one in (page.sections if page else ())}
-    for memory, found in excerpts:
-        for sentence in found:
-            one = line(sentence, memory)
-            slug = places.get(one) or _place(memory, sentence, keys, _Room(sizes, headings))
-            if one not in places:
-                places[one] = slug
-                sizes[slug] = sizes.get(slug, 0) + len(one) + 1
-            new.setdefault(slug, {})[one] = None
-            cited.setdefault(slug, {})[memory.memory_id] = None
-    return tuple(
-        ProposedSection(slug, headings.get(slug, ""), "\n".join(lines), tuple(cited[slug]), is_verbatim=True)
-        for slug, lines in new.items()
-    )
-
-
-def is_of_words(slug: str) -> bool:
-    """Return whether `arrange` chooses this section by a sentence's words alone, unlike the section of a month."""
-    areas = (area.lower().replace(" ", "_") for area in AREAS)
-    return slug in (OVERVIEW, *areas, *(one for one, _ in _OF_PEOPLE))
-
-
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """The sizes of a page's sections in characters, and the headings of the chosen sections."""
-
-    sizes: Mapping[str, int]
-    headings: dict[str, str]
-
-
-def _place(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Room) -> str:
-    slug, heading = _slug_and_heading(memory, sentence, keys, room)
-    if slug not in room.headings:
-        room.headings[slug] = heading_in(heading, language_of(sentence))
-    return slug
-
-
-def _slug_and_heading(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Room) -> tuple[str, str]:
-    is_own = _is_of_subject(sentence, keys)
-    sentence = _without_kin(sentence, keys)
-    own = _theme(sentence) if is_own else ""
-    area = area_of(sentence) if is_own and not own else ""
-    if not own and not area and room.sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
-        return OVERVIEW, OVERVIEW.capitalize()
-    heading = own.capitalize() or area or f"{memory.occurred_at:%B %Y}"
-    month = f"{MONTHS}{memory.occurred_at:%Y_%m}"
-    return own or (month if heading[-1].isdigit() else heading.lower().replace(" ", "_")), heading
-
-
-def _without_kin(sentence: str, keys: Collection[str]) -> str:
-    """Return the sentence without the words for kin that mean the subject: they would choose the wrong section."""
-    kinds = {kind_of(key) for key in keys} - {""}
-    for one in reversed(kin_in(sentence) if kinds else ()):
-        sentence = f"{sentence[: one.start]}{sentence[one.end :]}" if one.kind in kinds else sentence
-    return sentence
-
-
-def _theme(sentence: str) -> str:
-    """Return the section for a person's visits, preferences or relations; empty for anything else."""
-    text = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
-    return next((slug for slug, words in _OF_PEOPLE if words.search(text)), "")
-
-
-def _is_of_subject(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether the subject with these keys is no theme, and is the grammatical subject of the sentence."""
-    speaker = speaker_of(sentence)
-    text = plain_key(sentence.removeprefix(f"{speaker}: "))
-    is_own = plain_key(speaker) in keys and speaks_of_self(text.split())
-    after = (text.removeprefix(f"{key} ").split(" ", 1)[0] for key in keys if text.startswith(f"{key} "))
-    is_told = any(word not in _NO_VERBS for word in after)
-    return (is_own or is_told) and not any(map(theme_of, keys))
 
 
 def _is_own(sentence: str) -> bool:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 import regex
 
 from compiler.plan.contract import BatchMemory, PageType
-from compiler.plan.names.excerpts import attributed, line
 from compiler.plan.names.locating import PERIOD_TAG, tags_of
 from compiler.plan.names.spotting import runs, speaker_of
 from compiler.plan.proposal import ProposedName, ProposedPage, ProposedSection
+from compiler.plan.quoting.excerpts import attributed, line
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import escape, one_line, plain_key
 from compiler.plan.text.page_words import words_of

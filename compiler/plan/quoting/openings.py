@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from compiler.plan.contract import BatchMemory
-from compiler.plan.names.definitions import COPULA, KIND, clause, definition, without_longer
-from compiler.plan.names.excerpts import bare, founds, naming, tells_day
 from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.spotting import acts, runs, speaker_of
 from compiler.plan.names.themes import theme_of
-from compiler.plan.names.weighing import POINTING, is_liking
+from compiler.plan.quoting.definitions import COPULA, KIND, clause, definition, without_longer
+from compiler.plan.quoting.excerpts import bare, founds, naming, tells_day
+from compiler.plan.quoting.weighing import POINTING, is_liking
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import speaks_of_self
