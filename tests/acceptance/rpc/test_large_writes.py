@@ -46,7 +46,7 @@ def text(number: int, chars: int) -> str:
 def memories(size: int) -> Write:
     new = [memory_pb2.NewMemory(memory_id=f"m{number}", text=text(number, 30_000)) for number in range(size)]
     counted = "SELECT count(*) FROM memories WHERE tenant_id = $1 AND owner_id = $2"
-    return Write(memory_pb2.RetainRequest(memories=new), "Retain", "WITH given AS", counted)
+    return Write(memory_pb2.RetainRequest(memories=new), "Retain", "INSERT INTO memories (", counted)
 
 
 def turns(size: int) -> Write:
