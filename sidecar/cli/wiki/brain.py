@@ -101,16 +101,17 @@ def propose(session: CommandSession, name: str, metadata: tuple[str, ...], **opt
 
 
 @brain.command(short_help="Approve a proposed rule.")
-@click.argument("rule_id", metavar="RULE")
+@click.argument("rule")
 @connected
-def approve(session: CommandSession, rule_id: str) -> None:
-    """Approve RULE: the memories of all owners are compared with it, existing ones and later ones. Needs the admin role.
+def approve(session: CommandSession, rule: str) -> None:
+    """Approve RULE, a name or an id: the memories of all owners are compared with it, existing ones and later ones. Needs the
+    admin role.
 
     \b
     Example:
-      sidecar brain approve 5c1e7c0e-7a43-4d0f-9a3e-0d5b7d1f8a01
+      sidecar brain approve handbook
     """
-    session.voice.show(session.client.approve_rule(rule_id=rule_id), _draw_rule)
+    session.voice.show(session.client.approve_rule(rule_id=_rule_id(session, rule)), _draw_rule)
 
 
 @brain.command(short_help="Withdraw a rule with its copies, or one copy.")
@@ -119,21 +120,35 @@ def approve(session: CommandSession, rule_id: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
 def withdraw(session: CommandSession, what: str, is_copy: bool, yes: bool) -> None:
-    """Withdraw a rule for good with its copies; with --copy, one copy, which no rule releases again.
+    """Withdraw a rule (a name or an id) for good with its copies; with --copy, one copy, which no rule releases again.
 
     Needs the admin role.
 
     \b
     Example:
-      sidecar brain withdraw 5c1e7c0e-7a43-4d0f-9a3e-0d5b7d1f8a01 --yes
+      sidecar brain withdraw handbook --yes
       sidecar brain withdraw --copy 0b4f7e9c-58a7-4a59-a7b5-5b7f5f0d3f10 --yes
     """
+    rule_id = "" if is_copy else _rule_id(session, what)
     if not yes:
         session.voice.confirm(f"Withdraw the {'copy' if is_copy else 'rule with its copies'}?")
     if is_copy:
         session.voice.show(session.client.withdraw_copy(copy_id=what), lambda one: _draw_copies([one]))
     else:
-        session.voice.show(session.client.withdraw_rule(rule_id=what), _draw_rule)
+        session.voice.show(session.client.withdraw_rule(rule_id=rule_id), _draw_rule)
+
+
+def _rule_id(session: CommandSession, name_or_id: str) -> str:
+    """Return the id of the rule with this id, or of the only one with this name that is not withdrawn."""
+    rules = session.client.get_brain().rules
+    if any(one.rule_id == name_or_id for one in rules):
+        return name_or_id
+    ids = [one.rule_id for one in rules if one.name == name_or_id and one.state != "withdrawn"]
+    if not ids:
+        raise click.UsageError(f"no rule is named {name_or_id!r}; see `sidecar brain rules`")
+    if len(ids) > 1:
+        raise click.UsageError(f"{len(ids)} rules are named {name_or_id!r}; send an id instead: {', '.join(ids)}")
+    return ids[0]
 
 
 @brain.command(short_help="List the copies in the Brain.")

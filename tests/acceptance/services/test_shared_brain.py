@@ -121,6 +121,18 @@ async def test_every_owner_sees_released_memories_and_no_others(site: Site, comm
     assert not await rows_with(site, SHARED, besides="nobody")
 
 
+async def test_rule_is_approved_and_withdrawn_by_its_name(site: Site, command: Callable[..., Any]) -> None:
+    first = (await command("propose", "handbook", "--tag", "shared"))["rule_id"]
+    assert "'manual'; see `sidecar brain rules`" in str(await command("approve", "manual", code=2))
+    assert (await command("approve", "handbook"))["rule_id"] == first
+    second = (await command("propose", "handbook", "--tag", "other"))["rule_id"]
+    refusal = (await command("withdraw", "handbook", "--yes", code=2))["error"]["message"]
+    assert "send an id instead" in refusal
+    assert {first, second} <= set(refusal.replace(",", " ").split())
+    assert (await command("withdraw", first, "--yes"))["state"] == "withdrawn"
+    assert (await command("approve", "handbook"))["rule_id"] == second
+
+
 async def test_reserved_owner_is_refused_at_every_door(site: Site, command: Callable[..., Any]) -> None:
     admin = site.caller("acme", admin=True)
     await remember(site.caller("acme", "ann"), s1=f"The Helios office plays {SHARED}.", s2="Helios is in Lisbon.")
