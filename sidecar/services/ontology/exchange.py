@@ -111,7 +111,8 @@ def _term_entries(document: Mapping[str, Any], field: str) -> Iterator[tuple[str
     if unknown := sorted(name[:40] for name in document if not _is_link(name) and name not in {*_NAMES, "version"}):
         raise InvalidArgument(f"{field}.{unknown[0]}", "is not known", f"send {', '.join(_NAMES)}")
     for name, kind in _NAMES.items():
-        entries = _entries(document.get(name) or [], f"{field}.{name}", most=MAX_TERMS[kind])
+        value = [] if document.get(name) is None else document[name]
+        entries = _entries(value, f"{field}.{name}", most=MAX_TERMS[kind])
         yield from ((f"{field}.{name}[{place}]", kind, _without_links(one)) for place, one in enumerate(entries))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -114,6 +115,14 @@ def test_slug_of_any_text_is_a_slug_or_empty(text: str) -> None:
 def test_any_text_is_an_ontology_or_refused(text: str) -> None:
     ontology, refused = outcome(lambda: exchange.read(text))
     assert refused.startswith("content") if ontology is None else not refused
+
+
+@given(JSON)
+def test_terms_that_are_no_list_are_refused_and_none_are_no_terms(given_json: Any) -> None:
+    ontology, refused = outcome(lambda: exchange.read(json.dumps({"entity_types": given_json})))
+    if not isinstance(given_json, list):
+        assert (ontology is None) == (given_json is not None)
+        assert given_json is None or refused == "content.entity_types"
 
 
 @given(st.lists(st.text(max_size=400), max_size=4), st.lists(st.text(min_size=2, max_size=12), max_size=4))
