@@ -44,6 +44,12 @@ def pytest_configure() -> None:
         os.environ[RUN_DIR] = str(_owned[0])
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one worker more than there are cores: many tests wait for processes that they started or killed."""
+    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", 0)) or len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_unconfigure() -> None:
     """Remove what the run left, once every worker is gone."""
     for directory in _owned:
