@@ -47,7 +47,7 @@ def pytest_configure() -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Return one worker more than there are cores: many tests wait for processes that they started or killed."""
-    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", 0)) or len(os.sched_getaffinity(0)) + 1
+    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "0")) or len(os.sched_getaffinity(0)) + 1
 
 
 def pytest_unconfigure() -> None:
