@@ -61,10 +61,9 @@ def split(markdown: str) -> tuple[str, tuple[str, ...]]:
 
 def join(present: str, kept: Iterable[str]) -> str:
     """Return the present text with the kept lines, each once, without kept lines that the present text repeats."""
-    present_words = {one.words for one in read(plain(present))}
-    lines = [
-        line for line in dict.fromkeys(kept) if not any(one.words in present_words for one in read(sentence_of(line)))
-    ]
+    kept = tuple(dict.fromkeys(kept))
+    present_words = {one.words for one in read(plain(present))} if kept else frozenset()
+    lines = [line for line in kept if not any(one.words in present_words for one in read(sentence_of(line)))]
     listed = "\n".join(lines)
     return "\n\n".join(part for part in (present.strip("\n"), listed) if part)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from compiler.plan.contract import (
     BatchMemory,
@@ -68,7 +69,7 @@ def keep(
     return replace(decision, items=items, counters=counted), kept
 
 
-@dataclass(slots=True)
+@dataclass
 class _Rewrite:
     """The rewrite of one section. `standing` are memories of its old sources, `own` the words of the page's title.
 
@@ -80,15 +81,17 @@ class _Rewrite:
     own: frozenset[str]
     foreign: Sequence[BatchMemory] = ()
     counters: Counter[str] = field(default_factory=Counter)
-    common: frozenset[str] = frozenset()
-    newest: Sequence[tuple[BatchMemory, Gist]] = ()
 
-    def __post_init__(self) -> None:
-        # Only from the old text and its sources: a name in lower case in a new memory must not make it a common word.
-        texts = (past.plain(self.draft.existing_md), *(memory.text for memory in self._known()))
-        self.common = facts.common_words(texts)
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """The common words: those of the old text and its sources. A name in lower case in a new memory is no common word."""
+        return facts.common_words((past.plain(self.draft.existing_md), *(memory.text for memory in self._known())))
+
+    @cached_property
+    def newest(self) -> Sequence[tuple[BatchMemory, Gist]]:
+        """The known sources with their gists, newest first."""
         newest = sorted(self._known(), key=lambda one: (one.occurred_at, one.memory_id), reverse=True)
-        self.newest = [(one, facts.gist(facts.read(one.text), self.own)) for one in newest]
+        return [(one, facts.gist(facts.read(one.text), self.own)) for one in newest]
 
     def result(self, written: str) -> str:
         """Return the text to store."""
@@ -107,29 +110,31 @@ class _Rewrite:
 
     def released(self, body: str) -> frozenset[str]:
         """Return the ids of memories that the old text cited and of which the new text has no word or fact."""
-        if not self.draft.existing_md:
+        removed = _changed(self.draft.existing_md, body)
+        if not removed:
             return frozenset()
-        texts = (self.draft.existing_md, body)
-        before, after = (facts.gist(self._read(text), self.own) for text in texts)
+        before = facts.gist(self._read("\n".join(removed)), self.own)
         cited_again = {memory.memory_id for memory in self.draft.memories}
-        gists = {memory.memory_id: gist for memory, gist in self.newest}
-        gone = set()
-        for source in self.draft.standing:
-            gist = gists.get(source.memory_id)
-            if gist is None or source.memory_id in cited_again:
-                continue
-            if facts.shared(before, gist) and not facts.shared(after, gist):
-                gone.add(source.memory_id)
+        gone = {
+            memory.memory_id: gist
+            for memory, gist in self.newest
+            if memory.memory_id not in cited_again and facts.shared(before, gist)
+        }
+        for line in body.split("\n"):
+            if not gone:
+                break
+            after = facts.gist(self._read(line), self.own)
+            gone = {memory_id: gist for memory_id, gist in gone.items() if not facts.shared(after, gist)}
         return frozenset(gone)
 
     def _lost(self, present: str, body: str) -> list[tuple[str, Sentence, Loss]]:
         """Return the sentences of the present text that lose facts in the new text: the line to keep, the sentence, its loss."""
-        new = self._read(body)
+        changed = [(line, self._read(line)) for line in _changed(present, body)]
+        new = self._read(body) if changed else ()
         repeated = {one.words for one in new}
-        is_long = len(self._read(present)) * len(new) > MOST_COMPARED
+        is_long = sum(len(sentences) for _, sentences in changed) * len(new) > MOST_COMPARED
         found = []
-        for line in present.split("\n"):
-            sentences = self._read(line)
+        for line, sentences in changed:
             for one in sentences:
                 if one.words in repeated:
                     continue
@@ -171,7 +176,7 @@ class _Rewrite:
         user_sentences = [one for memory in user_memories if others for one in facts.read(memory.text) if one.has_facts]
         lines: list[str] = []
         restored: dict[str, None] = {}
-        if len(user_sentences) * len(self._read(body)) <= MOST_COMPARED:
+        if user_sentences and len(user_sentences) * len(self._read(body)) <= MOST_COMPARED:
             for one in user_sentences:
                 loss = facts.contradiction(one, self._read(body))
                 said_by = [other for other in others if facts.says(other.text, loss)] if loss.kinds else []
@@ -219,6 +224,12 @@ class _Rewrite:
         """Return a cited memory if it exists and is unchanged."""
         memory = self.standing.get(source.memory_id)
         return memory if memory is not None and memory.text_hash == source.text_hash else None
+
+
+def _changed(present: str, body: str) -> list[str]:
+    """Return the lines of the present text that the new text does not repeat word for word."""
+    repeated = set(body.split("\n"))
+    return [line for line in present.split("\n") if line.strip() and line not in repeated]
 
 
 def _without_sentence(body: str, one: Sentence) -> str:
