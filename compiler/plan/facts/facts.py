@@ -22,6 +22,7 @@ from store.text.words import STOP_WORDS
 NUMBER, DATE, NAME, NEGATION = "number", "date", "name", "negation"
 
 _STEM_CHARS = 4
+_MOST_SENTENCES = 8192  # of 4 KB each
 # Letters with combining marks of several scripts, which \w leaves out.
 _W = "\\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
 _TOKEN = re.compile(
@@ -95,6 +96,11 @@ def read(text: str, common: frozenset[str] = frozenset()) -> tuple[Sentence, ...
     start.
     """
     return tuple(_sentence(one, _first_word(one) in common) for one in sentences(text))
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of each sentence of a plain text, as `Sentence.words` has them."""
+    return frozenset(_spaced(_folded_words(_plain(one))) for one in sentences(text))
 
 
 def common_words(texts: Iterable[str]) -> frozenset[str]:
@@ -241,17 +247,17 @@ def _holds(one: Sentence, part: Sentence) -> bool:
     return part.words in one.words and (one.words == part.words or one.whole.is_negated == part.whole.is_negated)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MOST_SENTENCES)
 def _lower_words(text: str) -> frozenset[str]:
     return frozenset(numerals.key(token) for token in _TOKEN.findall(_plain(text)) if token.islower())
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MOST_SENTENCES)
 def _first_word(text: str) -> str:
     return next(iter(_folded_words(_plain(text))), "")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MOST_SENTENCES)
 def _sentence(text: str, opens_common: bool) -> Sentence:
     plain = _plain(text)
     parts = [piece for part in _CLAUSE.split(plain) if part and part.strip() for piece in _pieces(part)]
@@ -259,7 +265,11 @@ def _sentence(text: str, opens_common: bool) -> Sentence:
     is_plain = opens_common or not words or words[0] in NO_NAMES
     clauses = tuple(_clause(part, opens_plain=is_plain and at == 0) for at, part in enumerate(parts))
     whole = clauses[0] if parts == [plain] else _clause(plain, opens_plain=is_plain)
-    return Sentence(text, f" {' '.join(words)} ", clauses, whole)
+    return Sentence(text, _spaced(words), clauses, whole)
+
+
+def _spaced(words: Iterable[str]) -> str:
+    return f" {' '.join(words)} "
 
 
 def _pieces(clause: str) -> list[str]:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from compiler.plan.contract import BatchMemory
-from compiler.plan.facts.facts import holds_all, read
+from compiler.plan.facts.facts import holds_all, read, words_of
 from compiler.plan.text.markdown import escape, one_line, unescape
 
 ORIGIN_KEYS = ("origin", "source", "source_type", "role")
@@ -62,8 +62,8 @@ def split(markdown: str) -> tuple[str, tuple[str, ...]]:
 def join(present: str, kept: Iterable[str]) -> str:
     """Return the present text with the kept lines, each once, without kept lines that the present text repeats."""
     kept = tuple(dict.fromkeys(kept))
-    present_words = {one.words for one in read(plain(present))} if kept else frozenset()
-    lines = [line for line in kept if not any(one.words in present_words for one in read(sentence_of(line)))]
+    present_words = words_of(plain(present)) if kept else frozenset()
+    lines = [line for line in kept if present_words.isdisjoint(words_of(sentence_of(line)))]
     listed = "\n".join(lines)
     return "\n\n".join(part for part in (present.strip("\n"), listed) if part)
 
