@@ -21,7 +21,15 @@ from tests.servers import cluster
 from tests.servers.left_out import is_left_out
 from tests.support.databases import RUN_DIR, database_clone, is_cluster, make_template, new_directory, sweep
 
-_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+# One more than there are cores: many tests wait for processes that they started or killed.
+_WORKERS = int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "0")) or len(os.sched_getaffinity(0)) + 1
+_SETTINGS = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "max_connections": str(100 * _WORKERS),
+}
 _owned: list[Path] = []
 
 
@@ -46,8 +54,8 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return one worker more than there are cores: many tests wait for processes that they started or killed."""
-    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "0")) or len(os.sched_getaffinity(0)) + 1
+    """Return the number of workers that `-n auto` starts."""
+    return _WORKERS
 
 
 def pytest_unconfigure() -> None:
