@@ -30,8 +30,9 @@ POINTING = re.compile(
     r"|for example|dont|lets|wow|yeah|yes|no|nah|hope|thanks|hmm|well)\b"
 )
 # Changing trains or planes at a place tells nothing of it.
-_TRAVELLING = (
+_ON_THE_WAY = re.compile(
     r"\b(?:fl(?:y|ew|ight)|land(?:ed)?|arrived?|book(?:ed)?|moved|travel(?:l?ed)?|train|bus|connection|layover|home)\b"
+    r".* (?:through|via) (.+)"
 )
 # Only in English do pronouns show whether a sentence is about the speaker: other languages leave them out.
 _ENGLISH = re.compile(
@@ -58,7 +59,8 @@ def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
     text = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
     words = text.split()
     is_own = not _OWN.isdisjoint(words) or (is_talk and not _ENGLISH.search(text))
-    if any(re.search(rf"{_TRAVELLING}.* (?:through|via) {re.escape(key)}\b", text) for key in keys):
+    way = _ON_THE_WAY.search(text)
+    if way and any(f"{way[1]} ".startswith(f"{key} ") for key in keys):
         return 0
     if not is_own and (is_loose(sentence) or (is_talk and not _begins(words, keys))):
         return 0
