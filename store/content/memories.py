@@ -26,20 +26,7 @@ from store.text.texts import Signature
 
 _sql = queries.load(__file__)
 _MEMORIES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a04")
-# The values that a known memory completes, as columns to write.
-_MERGED = {
-    "occurred_at": "occurred_at",
-    "memory_types": "memory_type",
-    "statuses": "status",
-    "confidences": "confidence",
-    "authorities": "authority",
-    "domains": "domains",
-    "episodes": "source_episodes",
-    "events": "source_events",
-    "valid_from": "valid_from",
-    "stated_until": "stated_until",
-    "valid_precisions": "valid_precision",
-}
+_NOT_VALUES = {"place", "is_new", "is_retold", "is_edited"}
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _PLENTY_BYTES = 2**62
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -193,9 +180,8 @@ async def write(
         found = await _sql.merge_memories(connection, **scope.key, **_columns(given), now=now)
         if found:
             seq = change_seq + created + updated
-            rows = [given[row["place"] - 1] for row in found]
-            merged = {name: [row[column] for row in found] for name, column in _MERGED.items()}
-            columns = _columns(rows) | _text_columns(rows) | merged
+            rows = [_merged(given[row["place"] - 1], row) for row in found]
+            columns = _columns(rows) | _text_columns(rows)
             await _sql.write_memories(connection, **scope.key, **columns, change_seq=seq, now=now)
         created += sum(row["is_new"] for row in found)
         updated += sum(not row["is_new"] for row in found)
@@ -338,6 +324,13 @@ async def _drawn_from_tools(connection: Connection, scope: Scope, prepared: Prep
 def _with_origin(row: _Row) -> _Row:
     memory_id, memory, derived = row
     return memory_id, replace(memory, metadata={**memory.metadata, ORIGIN: "tool"}), derived
+
+
+def _merged(row: _Row, found: Mapping[str, Any]) -> _Row:
+    """Return a row with the values that a known memory completes."""
+    memory_id, memory, derived = row
+    values = {name: value for name, value in found.items() if name not in _NOT_VALUES}
+    return memory_id, replace(memory, **values), derived
 
 
 def _columns(rows: Sequence[_Row]) -> dict[str, object]:
