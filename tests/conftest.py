@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from sidecar.process.parts import cores
 from store.db.postgres import Pools, PoolsConfig, open_pools
 from store.embedded.server import EmbeddedPostgres
 from tests.servers import cluster
@@ -22,7 +23,7 @@ from tests.servers.left_out import is_left_out
 from tests.support.databases import RUN_DIR, database_clone, is_cluster, make_template, new_directory, sweep
 
 # One more than there are cores: many tests wait for processes that they started or killed.
-_WORKERS = int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "0")) or len(os.sched_getaffinity(0)) + 1
+_WORKERS = int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "0")) or cores() + 1
 _SETTINGS = {
     "fsync": "off",
     "synchronous_commit": "off",

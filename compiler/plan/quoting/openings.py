@@ -36,6 +36,7 @@ _SHORTEST_WORDS = 3
 _WORDS = 12
 _BEGINS = 3
 _LONGEST_LEAD = 160
+# A change of the subject names it within these first characters: `Marmot ends now`, not `We now book the hall for Marmot`.
 _CHANGE_CHARS = 24
 
 _SAYINGS = """

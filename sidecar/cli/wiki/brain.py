@@ -343,7 +343,7 @@ def _draw_detail(detail: BrainDetail) -> Iterator[Any]:
         yield f"  - {one.text}  {_memories(one.memory_ids)}"
     yield from (f"  {_relation(detail.title, one)}" for one in detail.relations)
     if detail.pages:
-        yield ("  lists: " + ", ".join(f"{one.title} ({one.id})" for one in detail.pages))
+        yield "  lists: " + ", ".join(f"{one.title} ({one.id})" for one in detail.pages)
 
 
 def _relation(title: str, one: BrainRelation) -> str:
