@@ -180,8 +180,9 @@ async def write(
         found = await _sql.merge_memories(connection, **scope.key, **_columns(given), now=now)
         if found:
             seq = change_seq + created + updated
-            rows = [_merged(given[row["place"] - 1], row) for row in found]
-            columns = _columns(rows) | _text_columns(rows)
+            rows = [given[row["place"] - 1] for row in found]
+            merged = {name: [row[name] for row in found] for name in dict(found[0]) if name not in _NOT_VALUES}
+            columns = _columns(rows) | _text_columns(rows) | merged
             await _sql.write_memories(connection, **scope.key, **columns, change_seq=seq, now=now)
         created += sum(row["is_new"] for row in found)
         updated += sum(not row["is_new"] for row in found)
@@ -324,13 +325,6 @@ async def _drawn_from_tools(connection: Connection, scope: Scope, prepared: Prep
 def _with_origin(row: _Row) -> _Row:
     memory_id, memory, derived = row
     return memory_id, replace(memory, metadata={**memory.metadata, ORIGIN: "tool"}), derived
-
-
-def _merged(row: _Row, found: Mapping[str, Any]) -> _Row:
-    """Return a row with the values that a known memory completes."""
-    memory_id, memory, derived = row
-    values = {name: value for name, value in found.items() if name not in _NOT_VALUES}
-    return memory_id, replace(memory, **values), derived
 
 
 def _columns(rows: Sequence[_Row]) -> dict[str, object]:

@@ -4,9 +4,9 @@ SELECT turn_id::text AS turn_id, role FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]);
 
 -- name: merge_memories
--- The new and changed ones of some memories, given as columns, in their order: the values to write; and of a known one, whether its
--- text or validity changed or its trust fell, and whether a field changed that a summary takes over. A missing value is no change;
--- a known memory keeps its status, and its authority never rises.
+-- The new and changed ones of some memories, given as columns, in their order: the values to write, named as the columns of
+-- `write_memories`; and of a known one, whether its text or validity changed or its trust fell, and whether a field changed that a
+-- summary takes over. A missing value is no change; a known memory keeps its status, and its authority never rises.
 WITH given AS (
     SELECT r.place, r.memory_id, r.document_id, r.metadata, r.occurred_at, r.text_hash, r.memory_type, r.status, r.confidence,
         r.authority, r.domains, r.episodes, r.events, r.valid_from, r.stated_until, r.valid_precision,
@@ -49,8 +49,9 @@ WITH given AS (
         IS DISTINCT FROM (text_hash, metadata, document_id, turn_ids, happened_at, memory_type, confidence, authority, domains_json,
         source_episodes_json, source_events_json, valid_from, stated_until, valid_precision)
 )
-SELECT place, is_new, happened_at AS occurred_at, memory_type, status, confidence, authority, domains_json AS domains,
-    source_episodes_json AS source_episodes, source_events_json AS source_events, valid_from, stated_until, valid_precision,
+SELECT place, is_new, happened_at AS occurred_at, memory_type AS memory_types, status AS statuses, confidence AS confidences,
+    authority AS authorities, domains_json AS domains, source_episodes_json AS episodes, source_events_json AS events, valid_from,
+    stated_until, valid_precision AS valid_precisions,
     NOT is_new AND (known_hash, known_at, known_from, known_authority)
         IS DISTINCT FROM (text_hash, happened_at, valid_from, authority) AS is_retold,
     NOT is_new AND (known_hash, known_at, known_confidence, known_authority, known_domains, known_episodes, known_events,
