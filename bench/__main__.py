@@ -10,49 +10,51 @@ from pathlib import Path
 
 from bench.figures import Figure, as_json, print_table
 
-BENCHES = (
-    "turn",
-    "turn-parts",
-    "fanout",
-    "overload",
-    "history",
-    "wiki",
-    "backends",
-    "transports",
-    "recall_speed",
-    "wiki-search",
-    "compile",
-    "contexts",
-    "graph",
-    "privacy",
-    "processes",
-    "prompt",
-    "purge",
-    "crash",
-    "recovery",
-    "scale",
-    "tracing",
-    "views",
-    "writes",
-)
-NEEDING_DATA = (
-    "answers",
-    "breadth",
-    "bursts",
-    "cache",
-    "calibrate",
-    "decay",
-    "growth",
-    "hindsight",
-    "leaning",
-    "names",
-    "pages",
-    "recall",
-    "spend",
-    "synthesis",
-    "whole-turn",
-)
-SEPARATE = ("soak",)  # takes an hour, so "all" leaves it out
+# The module of each name, in its room.
+BENCHES = {
+    "turn": "speed.turn",
+    "turn-parts": "speed.turn_parts",
+    "fanout": "speed.fanout",
+    "overload": "load.overload",
+    "history": "speed.history",
+    "wiki": "wiki.wiki",
+    "backends": "remote.backends",
+    "transports": "remote.transports",
+    "recall_speed": "speed.recall_speed",
+    "wiki-search": "wiki.wiki_search",
+    "compile": "wiki.compile",
+    "contexts": "spend.contexts",
+    "graph": "graph",
+    "privacy": "spend.privacy",
+    "processes": "load.processes",
+    "prompt": "wiki.prompt",
+    "purge": "load.purge",
+    "crash": "wiki.crash",
+    "recovery": "load.recovery",
+    "scale": "load.scale",
+    "tracing": "speed.tracing",
+    "views": "load.views",
+    "writes": "load.writes",
+}
+NEEDING_DATA = {
+    "answers": "training.answers",
+    "breadth": "training.breadth",
+    "bursts": "load.bursts",
+    "cache": "spend.cache",
+    "calibrate": "training.calibrate",
+    "decay": "spend.decay",
+    "growth": "load.growth",
+    "hindsight": "remote.hindsight",
+    "leaning": "training.leaning",
+    "names": "wiki.names",
+    "pages": "wiki.pages",
+    "recall": "recall",
+    "spend": "spend.spend",
+    "synthesis": "wiki.synthesis",
+    "whole-turn": "speed.whole_turn",
+}
+SEPARATE = {"soak": "load.soak"}  # takes an hour, so "all" leaves it out
+_MODULES = BENCHES | NEEDING_DATA | SEPARATE
 RECALL_SETS = ("locomo", "realtalk", "followups")
 SPENDS = ("frugal", "balanced", "full")
 
@@ -60,7 +62,7 @@ SPENDS = ("frugal", "balanced", "full")
 def main() -> int:
     """Run the benchmarks named on the command line and print their figures; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("name", choices=(*BENCHES, *NEEDING_DATA, *SEPARATE, "all"))
+    parser.add_argument("name", choices=(*_MODULES, "all"))
     parser.add_argument("--json", action="store_true", help="print JSON, one document per benchmark")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size, for a quick run")
     parser.add_argument("--data", type=Path, help="the folder of the data that some benchmarks need")
@@ -125,9 +127,7 @@ def main() -> int:
     }
     options |= own_options.get(arguments.name, {})
     for name in BENCHES if arguments.name == "all" else (arguments.name,):
-        figures: list[Figure] = importlib.import_module(f"bench.{name.replace('-', '_')}").run(
-            scale=arguments.scale, **options
-        )
+        figures: list[Figure] = importlib.import_module(f"bench.{_MODULES[name]}").run(scale=arguments.scale, **options)
         if arguments.json:
             json.dump(as_json(name, figures), sys.stdout)
             sys.stdout.write("\n")

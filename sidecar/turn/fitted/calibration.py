@@ -2,7 +2,7 @@
 
 Command: `python -m bench calibrate --data DIR --scale 0.5 --only 5`, 12104 messages, 2026-11-28. The SHA-256 of
 the data begins e15d38664b64149a. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped), and
-`bench/small_talk.json`, `bench/personal.json`, `bench/leaning_messages.json` and `bench/leaning_talks.json` (own). Relevance is
+`small_talk.json`, `personal.json`, `leaning_messages.json` and `leaning_talks.json` in `bench/training` (own). Relevance is
 calibrated by kind, on what recall brings to the default turn. A message asks for something if it is no small talk.
 """
 

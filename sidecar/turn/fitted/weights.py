@@ -115,8 +115,8 @@ MAY_LEAN: Final = RankerWeights(
 Fitted on 2026-11-28 by `python -m bench leaning --data DIR --scale 0.3 --write-weights`, on 18751 messages
 from data with the SHA-256 57ac7930248df1a208698bd445b516cdca2f843273aa7c00993af39fe448337f.
 Data: follow-ups of CANARD (aagohary/canard, CC BY-SA 4.0: measured, never shipped) in their dialogs and their rewrites in
-others, LoCoMo's, REALTALK's and chunking_evaluation's questions, the first half of `bench/leaning.json`, and those of
-`bench/leaning_messages.json` and `bench/personal.json` that are not held back. Ridge 1.
+others, LoCoMo's, REALTALK's and chunking_evaluation's questions, the first half of `leaning.json` in `bench/training`, and
+those of its `leaning_messages.json` and `personal.json` that are not held back. Ridge 1.
 """
 
 LEANING: Final = RankerWeights(

@@ -3,7 +3,7 @@ egg?").
 
 The features are the message's form, its words (see `telling_words`), and its vector, which tells most in the languages that the
 embedder knows. `python -m bench calibrate --personal` fits the weights to our own questions in 28 languages
-(`bench/personal.json`) and to questions of public data sets.
+(`bench/training/personal.json`) and to questions of public data sets.
 """
 
 from __future__ import annotations

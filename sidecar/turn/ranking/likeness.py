@@ -62,8 +62,8 @@ class Bar(NamedTuple):
 
 
 BARS: Final = {MINILM: Bar(2.5, 0.07, 0.02), MULTILINGUAL: Bar(2.5, 0.12, 0.06)}
-"""The bars by embedder. Among bars that 2 of 100 private memories of `bench/privacy.json` pass, these keep the most answers.
-MiniLM's also keeps the most memories that answer LoCoMo's questions.
+"""The bars by embedder. Among bars that 2 of 100 private memories of `bench/spend/privacy.json` pass, these keep the most
+answers. MiniLM's also keeps the most memories that answer LoCoMo's questions.
 """
 
 

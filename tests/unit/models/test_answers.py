@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bench.answers import RankedConversation, RankedQuestion, fit, low_rank
 from bench.recall.cases import Conversation
+from bench.training.answers import RankedConversation, RankedQuestion, fit, low_rank
 from models.embedding.answers import shortened, towards_answers
 from models.embedding.minilm import MiniLM
 from sidecar.turn.ranking.rank import NAMES

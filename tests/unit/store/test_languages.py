@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.privacy import answers
+from bench.spend.privacy import answers
 from store.text.languages import UNKNOWN, language_of
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.breadth import MOST_TEXTS, Breadths, Counted, fitted, module
+from bench.training.breadth import MOST_TEXTS, Breadths, Counted, fitted, module
 from models.embedding.minilm import MiniLM
 from models.embedding.vector_parts import MINILM
 from sidecar.turn.message.breadth import MOST_BREADTH, BreadthWeights, breadth, stretched

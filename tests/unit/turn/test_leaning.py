@@ -7,9 +7,9 @@ from datetime import date
 import numpy as np
 import pytest
 
-from bench.calibrate import own_questions
-from bench.leaning import messages
-from bench.recall.leaning_words import more_messages
+from bench.training.calibrate import own_questions
+from bench.training.leaning import messages
+from bench.training.leaning_words import more_messages
 from sidecar.turn.fitted.weights import LEANING, MAY_LEAN
 from sidecar.turn.message.conversation import in_thread
 from sidecar.turn.message.leaning import (

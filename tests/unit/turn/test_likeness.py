@@ -11,9 +11,9 @@ from datetime import date
 import numpy as np
 import pytest
 
-from bench.calibrate import own_questions
-from bench.privacy import answers, pairs
-from bench.recall.fitting_worth import KNOWLEDGE, LIFE
+from bench.spend.privacy import answers, pairs
+from bench.training.calibrate import own_questions
+from bench.training.fitting_worth import KNOWLEDGE, LIFE
 from models.embedding.minilm import MiniLM
 from models.embedding.multilingual import QUESTION_PREFIX, Multilingual
 from models.embedding.vector_parts import MINILM, MULTILINGUAL, WITH_MINILM

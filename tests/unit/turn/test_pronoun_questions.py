@@ -6,7 +6,7 @@ import random
 from datetime import UTC, datetime
 
 from bench.recall.cases import Conversation, Question, Turn
-from bench.recall.pronouns import drawn, without_names
+from bench.training.pronouns import drawn, without_names
 
 DAY = datetime(2026, 5, 1, tzinfo=UTC)
 TURNS = tuple(Turn(str(place), ("Ana", "Ben Ruiz")[place % 2], f"turn {place}", DAY, DAY) for place in range(100))

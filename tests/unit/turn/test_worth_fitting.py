@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.calibrate import talk_messages
-from bench.recall import fitting_worth, recordings, talks
-from bench.recall.fitting_worth import Row, Scale, calibrate, calibrated, without_marks
-from bench.recall.recordings import Offered, Recorded, Recordings
+from bench.training import fitting_worth, recordings, talks
+from bench.training.calibrate import talk_messages
+from bench.training.fitting_worth import Row, Scale, calibrate, calibrated, without_marks
+from bench.training.recordings import Offered, Recorded, Recordings
 from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.fitted.curves import RelevanceCurve

@@ -21,9 +21,9 @@ from typing import Any
 
 import uvloop
 
-from bench import compiling
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain
+from bench.wiki import compiling
 from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.worker import Worker, WorkerSettings
 from compiler.plan.contract import BatchMemory, Page

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 import uvloop
 
-from bench import calling, corpus, flooding, stand_ins
+from bench import calling, corpus, stand_ins
 from bench.calling import Callers, Load
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain, quantile
-from bench.loop_held import watching
+from bench.load import flooding
+from bench.load.loop_held import watching
 from bench.serving import served
 from sidecar.process.app import running
 from sidecar.turn.items import Source

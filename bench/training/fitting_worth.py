@@ -18,7 +18,7 @@ from unicodedata import east_asian_width
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.recall import logistic
+from bench.training import logistic
 from sidecar.turn.fitted.curves import NO_LEAD, RelevanceCurve, leads
 from sidecar.turn.fitted.weights import RankerWeights
 from sidecar.turn.message.breadth import stretched
@@ -66,7 +66,7 @@ class Row:
     `unmarked` is the vector of the message `without_marks`; `form` and `words` are the features of the model of personal
     messages. `blind` (0 to 1) is how little the embedder knows the language, `likeness` the greatest likeness of a memory or
     page to the message, and `leaning` (0 to 1) how far the message leans on its thread. `breadth` comes from weights fitted
-    without the conversation asked (see `bench.breadth`).
+    without the conversation asked (see `bench.training.breadth`).
     """
 
     group: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import uvloop
 
-from bench import own_time, throughput
 from bench.figures import Figure
+from bench.speed import own_time, throughput
 
 
 def run(*, scale: float) -> list[Figure]:

@@ -3,7 +3,7 @@ other people, messages that nothing stored answers, and small talk.
 
 Two services are asked, one after the other. The first holds conversations, with their observations as memories and the pages
 compiled from them, and a base of documents. The second holds dialogs about texts, and people with memories and talks
-(`bench.recall.talks`, the half held back). Each real question is also asked with `spend` full, whose pool is the model's window
+(`bench.training.talks`, the half held back). Each real question is also asked with `spend` full, whose pool is the model's window
 of 128,000 tokens; evidence is given as a share of the evidence found there. `--remote` adds a stand-in of a remote memory
 service, over HTTP, in which each person has another person's memories: they answer nothing, so they must cost next to nothing.
 """
@@ -25,9 +25,8 @@ from statistics import fmean
 
 import uvloop
 
-from bench.calibrate import talk_messages
 from bench.figures import Figure, at_least, at_most, plain, quantile
-from bench.recall import cases, follow_ups, talks
+from bench.recall import cases, follow_ups
 from bench.recall.asking import context_of
 from bench.recall.cases import (
     ADVERSARIAL,
@@ -40,9 +39,11 @@ from bench.recall.cases import (
     squash,
 )
 from bench.recall.follow_ups import FollowUp
-from bench.recall.leaning_words import more_messages
 from bench.recall.measuring import served
 from bench.recall.world import TENANT, THREAD, QuestionToAsk, World
+from bench.training import talks
+from bench.training.calibrate import talk_messages
+from bench.training.leaning_words import more_messages
 from sidecar.context.query_embedding import LATE
 from sidecar.v1 import context_pb2
 from sidecar.v1.items_pb2 import SOURCE_KNOWLEDGE, SOURCE_MEMORY

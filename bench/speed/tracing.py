@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from bench import own_time
 from bench.figures import Figure, at_most, plain
+from bench.speed import own_time
 from sidecar.telemetry import calls
 from sidecar.telemetry.watch import Watch, WatchConfig
 from sidecar.turn.items import Source

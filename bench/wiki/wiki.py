@@ -13,8 +13,8 @@ import uvloop
 from bench import corpus, processor
 from bench.databases import own_database, size_mb
 from bench.figures import Figure, at_most, plain, quantile
-from bench.pagefill import DIMENSIONS, fill, vectors
 from bench.texts import Writer
+from bench.wiki.pagefill import DIMENSIONS, fill, vectors
 from sidecar.runtime.gc_tuning import calm_collector
 from store.content import embedders
 from store.content.recalling import RecallQuery

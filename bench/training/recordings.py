@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.answers import Factors
-from bench.recall.fitting_worth import Row
+from bench.training.answers import Factors
+from bench.training.fitting_worth import Row
 from sidecar.turn.candidates import Candidates
 from sidecar.turn.message.leaning import message_form
 from sidecar.turn.message.reading import Reading

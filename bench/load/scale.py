@@ -21,7 +21,7 @@ from bench import processor
 from bench.bulk import filling
 from bench.databases import own_database
 from bench.figures import Figure, at_most, plain, quantile
-from bench.own_time import CaughtReceipts, assembler_of
+from bench.speed.own_time import CaughtReceipts, assembler_of
 from bench.texts import Writer
 from sidecar.context.assembler import Assembler, TurnRequest
 from sidecar.context.fan_out import FanOut

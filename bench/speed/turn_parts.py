@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import uvloop
 
-from bench import throughput
 from bench.figures import Figure
+from bench.speed import throughput
 
 
 def run(*, scale: float) -> list[Figure]:

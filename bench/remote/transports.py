@@ -24,10 +24,11 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from bench import calling, corpus, slow_services
+from bench import calling, corpus
 from bench.calling import Callers, Load
 from bench.databases import own_database
 from bench.figures import Figure, at_most, plain
+from bench.remote import slow_services
 from bench.serving import served
 from sidecar.backends.asking import BackendCaller, CallLimits
 from sidecar.backends.aws import Clients, Where

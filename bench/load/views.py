@@ -22,7 +22,7 @@ import httpx
 from bench.bulk import filling
 from bench.databases import own_database, size_mb
 from bench.figures import Figure, at_most, plain
-from bench.loop_held import watching
+from bench.load.loop_held import watching
 from bench.texts import Writer
 from sidecar.cli import root
 from sidecar.process.app import App, running

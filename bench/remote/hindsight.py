@@ -17,10 +17,10 @@ from typing import Any
 import httpx
 import uvloop
 
-from bench import whole_turn
 from bench.figures import Figure, at_least, at_most, plain, quantile
 from bench.recall.cases import Conversation, Question, conversations
-from bench.whole_turn import BUDGET_TOKENS, SET, WIDTH, Rounds
+from bench.speed import whole_turn
+from bench.speed.whole_turn import BUDGET_TOKENS, SET, WIDTH, Rounds
 from tests.servers.__main__ import hindsight
 
 _AT_ONCE = 50

@@ -22,11 +22,12 @@ from uuid import UUID
 
 import numpy as np
 
-from bench import calling, corpus, pgbench, stand_ins
+from bench import calling, corpus, stand_ins
 from bench.calling import Callers, Heard, Load
 from bench.databases import own_database
 from bench.figures import Figure, at_least, plain
 from bench.serving import Served, served
+from bench.speed import pgbench
 from models.embedding.embedder import LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
 from sidecar.context.ports import Meaning

@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.recall.world import World
 from sidecar.v1 import context_pb2, memory_pb2
 
-FILE = Path(__file__).parents[1] / "leaning_talks.json"
+FILE = Path(__file__).with_name("leaning_talks.json")
 MEMORY = "memory"
 
 

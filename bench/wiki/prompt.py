@@ -6,9 +6,9 @@ import random
 
 import uvloop
 
-from bench import compiling
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain
+from bench.wiki import compiling
 from compiler.plan.contract import BatchMemory
 from compiler.plan.prompting import prompt
 from compiler.settings import Sight

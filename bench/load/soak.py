@@ -23,8 +23,8 @@ import asyncpg
 import uvloop
 
 from bench.figures import Figure, at_most, plain
-from bench.growth import SIZES
 from bench.installed import KINDS, Token, address, family, served
+from bench.load.growth import SIZES
 from sidecar.client import AsyncSidecar, NewMemory, NewTurn, SidecarCallError, Stance
 from store.embedded.layout import Layout
 

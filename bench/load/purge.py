@@ -21,8 +21,8 @@ from bench import corpus
 from bench.calling import AGENT, TENANT
 from bench.databases import own_database
 from bench.figures import Figure, at_most, plain, quantile
-from bench.recall_speed import Sizes, drafted, fill
 from bench.serving import served
+from bench.speed.recall_speed import Sizes, drafted, fill
 from sidecar.client import AsyncSidecar, NewMemory, NewTurn, SidecarCallError, Stance
 from sidecar.rpc.auth.devkey import mint
 from sidecar.rpc.auth.identity import Grant, Role

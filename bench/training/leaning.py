@@ -28,14 +28,14 @@ import numpy as np
 import uvloop
 from numpy.typing import NDArray
 
-from bench.calibrate import own_questions
 from bench.figures import Figure, at_least, at_most, plain
 from bench.recall import follow_ups, measuring
 from bench.recall.cases import ADVERSARIAL, SETS, Conversation, Question, conversations, document_questions, squash
-from bench.recall.fitting_worth import ASKING
-from bench.recall.leaning_words import MORE_FILE, fit_words, more_messages, odds_without_fold, write_words
 from bench.recall.training import fit_weighted, put_weights
 from bench.recall.world import AGENT, TENANT, THREAD, World
+from bench.training.calibrate import own_questions
+from bench.training.fitting_worth import ASKING
+from bench.training.leaning_words import MORE_FILE, fit_words, more_messages, odds_without_fold, write_words
 from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
 from sidecar.context.ports import ContextSource, SourceLimits, SourceQuery
@@ -409,5 +409,5 @@ def _log(text: str) -> None:
 _PROVENANCE = """Fitted on {date} by `python -m bench leaning --data DIR --scale {scale} --write-weights`, on {rows} messages
 from data with the SHA-256 {digest}.
 Data: follow-ups of CANARD (aagohary/canard, CC BY-SA 4.0: measured, never shipped) in their dialogs and their rewrites in
-others, LoCoMo's, REALTALK's and chunking_evaluation's questions, the first half of `bench/leaning.json`, and those of
-`bench/leaning_messages.json` and `bench/personal.json` that are not held back. Ridge 1."""
+others, LoCoMo's, REALTALK's and chunking_evaluation's questions, the first half of `leaning.json` in `bench/training`, and
+those of its `leaning_messages.json` and `personal.json` that are not held back. Ridge 1."""

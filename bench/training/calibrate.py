@@ -30,9 +30,8 @@ from typing import Any
 import numpy as np
 import uvloop
 
-from bench import answers, breadth, privacy
 from bench.figures import Figure, at_least, at_most, plain
-from bench.recall import fitting_worth, follow_ups, measuring, pronouns, recordings, talks
+from bench.recall import follow_ups, measuring
 from bench.recall.cases import (
     ADVERSARIAL,
     SETS,
@@ -43,7 +42,10 @@ from bench.recall.cases import (
     document_questions,
     squash,
 )
-from bench.recall.fitting_worth import (
+from bench.recall.world import AGENT, TENANT, THREAD, World
+from bench.spend import privacy
+from bench.training import answers, breadth, fitting_worth, pronouns, recordings, talks
+from bench.training.fitting_worth import (
     ASKING,
     CHATS,
     DOCUMENTS,
@@ -59,9 +61,8 @@ from bench.recall.fitting_worth import (
     Row,
     without_marks,
 )
-from bench.recall.leaning_words import MORE_FILE, more_messages
-from bench.recall.recordings import Offered, Recorded, Recordings
-from bench.recall.world import AGENT, TENANT, THREAD, World
+from bench.training.leaning_words import MORE_FILE, more_messages
+from bench.training.recordings import Offered, Recorded, Recordings
 from models.embedding.answers import towards_answers
 from models.embedding.embedder import LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
@@ -559,7 +560,7 @@ def _log(what: str) -> None:
 
 _PROVENANCE = """Command: `python -m bench calibrate --data DIR --scale {scale:g}{only}`, {rows} messages, {date}. The SHA-256 of
 the data begins {digest}. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped), and
-`bench/small_talk.json`, `bench/personal.json`, `bench/leaning_messages.json` and `bench/leaning_talks.json` (own). Relevance is
+`small_talk.json`, `personal.json`, `leaning_messages.json` and `leaning_talks.json` in `bench/training` (own). Relevance is
 calibrated by kind, on what recall brings to the default turn. A message asks for something if it is no small talk."""
 _PERSONAL_PROVENANCE = """For {name}. Command: `python -m bench calibrate --data DIR --scale {scale:g}{only} --personal`, {rows}
 messages, {date}. The SHA-256 of the data begins {digest}. Data: as in `calibration`."""

@@ -18,9 +18,9 @@ from uuid import UUID
 
 import uvloop
 
-from bench import slow_services
 from bench.figures import Figure, at_least, at_most, plain, quantile
-from bench.slow_services import Pace
+from bench.remote import slow_services
+from bench.remote.slow_services import Pace
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryLocation
 from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where

@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from bench.recall import logistic
+from bench.training import logistic
 from sidecar.turn.message.leaning import WordOdds
 
-MORE_FILE: Final = Path(__file__).parents[1] / "leaning_messages.json"
+MORE_FILE: Final = Path(__file__).with_name("leaning_messages.json")
 """Messages by kind, half and language: follow-ups, whose conversations are not in the file, and messages that stand alone."""
 
 _RIDGE, _LEAST_MESSAGES, _LEAST_WEIGHT = 4.0, 4, 0.1

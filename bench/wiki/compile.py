@@ -10,9 +10,10 @@ from pathlib import Path
 
 import uvloop
 
-from bench import compiling, processor
+from bench import processor
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain
+from bench.wiki import compiling
 from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.worker import Worker, WorkerSettings
 from compiler.plan.batch import AggregationView, LeafBatch

@@ -1,0 +1,1 @@
+"""Many calls, floods, large writes, large databases, long runs and restarts."""

@@ -1,0 +1,1 @@
+"""Turns over remote services: AWS, Hindsight and tools, mostly stand-ins."""

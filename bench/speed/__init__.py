@@ -1,0 +1,1 @@
+"""The time and the processor time of a turn, and turns a second."""

@@ -1,0 +1,1 @@
+"""Pages: compiling them, what they cover, and searching them."""
