@@ -12,10 +12,10 @@ from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain
 from compiler.state.snapshot import differences
 from store.db.postgres import PoolsConfig, open_pools
-from tests.support.compiler import crash_runs, reprocess_runs
-from tests.support.compiler.crash_runs import STEPS, Other, World, scope_of
-from tests.support.compiler.crash_world import model_at, model_site
-from tests.support.compiler.killed_wikis import PAGE_SIZES, Campaign, drawn
+from tests.support.compiler.crashes import crash_runs, reprocess_runs
+from tests.support.compiler.crashes.crash_runs import STEPS, Other, World, scope_of
+from tests.support.compiler.crashes.crash_world import model_at, model_site
+from tests.support.compiler.crashes.killed_wikis import PAGE_SIZES, Campaign, drawn
 
 PAGES = 50_000
 WIKIS = 24

@@ -17,7 +17,7 @@ STEPS = (6, 19, 45)
 
 async def killed(database: str, act: str, after: int) -> bool:
     """Act in another process that kills itself after so many queries, and return whether it did."""
-    arguments = ("-m", "tests.support.compiler.brain_crashing", database, act, str(after))
+    arguments = ("-m", "tests.support.compiler.crashes.brain_crashing", database, act, str(after))
     process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
     await process.communicate()
     return process.returncode != 0

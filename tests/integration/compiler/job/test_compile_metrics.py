@@ -33,7 +33,7 @@ from tests.support.compiler.compiling import (
     write,
     write_and_compile,
 )
-from tests.support.compiler.crash_world import told
+from tests.support.compiler.crashes.crash_world import told
 
 COMPILER = Path(compiler.__file__).parent
 KEYS = {

@@ -8,8 +8,8 @@ import pytest
 
 from compiler.operations import lint
 from store.db.postgres import Pools, scoped
-from tests.support.compiler.crash_runs import STEPS, World, run, scope_of
-from tests.support.compiler.crash_world import LAST, model_at, model_site
+from tests.support.compiler.crashes.crash_runs import STEPS, World, run, scope_of
+from tests.support.compiler.crashes.crash_world import LAST, model_at, model_site
 
 SAMPLE = (1, 9, 38, 77, 111, 146, 178, 200)
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from store.db.postgres import Pools
 from store.ontology.reprocess_jobs import ReprocessStatus
-from tests.support.compiler import reprocess_runs
+from tests.support.compiler.crashes import reprocess_runs
 
 UNDISTURBED, KILLED = UUID(int=701), UUID(int=702)
 

@@ -16,7 +16,7 @@ from sidecar.v1 import wiki_pb2 as pb
 from store.db.postgres import Pools
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.compiler.compiling import NOW, Clock, compiled, wiki_of, wish, write
-from tests.support.compiler.crash_world import PLACES, engine, model_at, model_site, told
+from tests.support.compiler.crashes.crash_world import PLACES, engine, model_at, model_site, told
 from tests.support.rpc.service_calls import an_admin, an_agent, now
 
 SCOPE = Scope(tenant_uuid("acme"), owner_uuid("ann"))

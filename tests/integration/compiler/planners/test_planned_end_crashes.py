@@ -10,8 +10,8 @@ from store.db.postgres import Pools
 from store.scope import Scope
 from tests.integration.compiler.planners.test_planned_ends import MOVED, three, told
 from tests.support.compiler.compiling import all_jobs, fetch, wiki_of, wish, write
-from tests.support.compiler.crash_runs import World, die, finish, scope_of
-from tests.support.compiler.crash_world import model_at, model_site
+from tests.support.compiler.crashes.crash_runs import World, die, finish, scope_of
+from tests.support.compiler.crashes.crash_world import model_at, model_site
 from tests.support.store.held_words import holders
 
 STEPS = {5: "stored", 8: "ended", 9: "before_commit", 10: "applied"}

@@ -24,7 +24,7 @@ from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import HeldName, PageUpdate, Proposal, ProposedLink
 from compiler.plan.text import change, markdown
 from tests.support.compiler.plan_cases import batch, memory, new_page, page, source
-from tests.unit.compiler.plan.test_aggregation_judging import (
+from tests.unit.compiler.plan.judging.test_aggregation_judging import (
     AUSTIN,
     CITY,
     asking,
