@@ -37,10 +37,9 @@ BROAD_CATCHES = {
 }
 
 
-# Modules in a folder: a stranger reads the list of a room at one glance. `ingest` has a file a format, `sources` a
-# file a source.
+# Modules in a folder: a stranger reads the list of a room at one glance. `sources` has a file a source.
 MAX_MODULES = 15
-LARGE_FOLDERS = {"sidecar/ingest", "sidecar/sources"}
+LARGE_FOLDERS = {"sidecar/sources"}
 
 # Packages that are heavy or optional, and our modules that load one: they may be imported where they are used.
 HEAVY = {"boto3", "botocore", "httpx", "mcp", "onnxruntime", "resource", "rich", "tiktoken", "uvloop"}
@@ -55,7 +54,7 @@ HEAVY_MODULES = {
     "models.transport.openai_client",
     "sidecar.backends.aws",
     "sidecar.backends.mcp_tools",
-    "sidecar.ingest.pdf",
+    "sidecar.ingest.documents.pdf",
     "sidecar.runtime.bedrock",
     "sidecar.services.forgetting.agentcore_forgetting",
     "sidecar.services.forgetting.hindsight_forgetting",

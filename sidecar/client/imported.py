@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sidecar.client.encoding import NewMemory, NewTurn
 from sidecar.client.shapes import ToolCall, ToolResult
-from sidecar.ingest.conversation import ImportedTurn
-from sidecar.ingest.memories import ImportedMemory
+from sidecar.ingest.exports.conversation import ImportedTurn
+from sidecar.ingest.exports.memories import ImportedMemory
 
 
 def new_turn(turn: ImportedTurn) -> NewTurn:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from sidecar.ingest.conversation import ImportedTurn
-from sidecar.ingest.conversations import conversations_at
-from sidecar.ingest.memories import ImportedMemory, read_memories
+from sidecar.ingest.exports.conversation import ImportedTurn
+from sidecar.ingest.exports.conversations import conversations_at
+from sidecar.ingest.exports.memories import ImportedMemory, read_memories
 
 TENANT = "demo"
 OWNER = "mara"

@@ -1,5 +1,5 @@
 """Imports existing data: documents into chunks, exports into turns and memories.
 
-The entry points are `reader` and `chunked` for documents, and `conversations`, `memories` and `journal` for exports. The
-decisions (`chunking`, `packing`, `cutting`) are pure. Nothing here knows a tenant, a database or the network.
+The entry points are `documents.reader` and `chunking.chunked` for documents, and `conversations`, `memories` and `journal` of
+`exports`. The decisions (`chunking`, `packing`, `cutting`) are pure. Nothing here knows a tenant, a database or the network.
 """

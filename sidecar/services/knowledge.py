@@ -13,8 +13,8 @@ from hashlib import sha256
 from uuid import UUID
 
 from compiler.releases import sharing
-from sidecar.ingest import chunked, chunking
-from sidecar.ingest.chunked import MAX_DOCUMENT_BYTES
+from sidecar.ingest.chunking import chunked, chunking
+from sidecar.ingest.chunking.chunked import MAX_DOCUMENT_BYTES
 from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.services.brain.settling import settle
 from sidecar.services.validation import read_id, read_name, read_text

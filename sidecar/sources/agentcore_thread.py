@@ -9,9 +9,9 @@ from typing import Any
 
 from sidecar.backends.agentcore import SESSION, AgentCoreMemory, Event
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
-from sidecar.ingest.conversation import Unusable
-from sidecar.ingest.message_parts import plain_text, tool_call, tool_result
-from sidecar.ingest.records import safe
+from sidecar.ingest.exports.conversation import Unusable
+from sidecar.ingest.exports.message_parts import plain_text, tool_call, tool_result
+from sidecar.ingest.exports.records import safe
 from sidecar.turn.fitting.history import MESSAGE_TOKENS, message_text
 from sidecar.turn.ranking.remote import readable
 from store.content.threads import StoredTurn, turn_uuid

@@ -14,8 +14,8 @@ from sidecar.cli.shared.imports import resumable
 from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import CallRefused, CallUnavailable, SidecarCallError
+from sidecar.ingest.documents.reader import media_type_of
 from sidecar.ingest.errors import UnsupportedFormat
-from sidecar.ingest.reader import media_type_of
 from sidecar.ingest.walk import documents_under
 
 MAX_DOCUMENT_BYTES = 32 << 20

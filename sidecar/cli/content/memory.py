@@ -19,8 +19,8 @@ from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers import Memory, MemoryBelief, MemoryHistory, SupersessionEffect
 from sidecar.client.encoding import NewMemory
 from sidecar.client.imported import new_memory
-from sidecar.ingest.conversation import SkippedPiece
-from sidecar.ingest.memories import ImportedMemory, read_memories
+from sidecar.ingest.exports.conversation import SkippedPiece
+from sidecar.ingest.exports.memories import ImportedMemory, read_memories
 from sidecar.ingest.opening import opened_at
 
 _LEAD_CHARS = 100

@@ -19,8 +19,8 @@ from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers import Thread, Turn
 from sidecar.client.imported import new_turn
 from sidecar.client.shapes import Message
-from sidecar.ingest.conversation import Conversation, ImportedTurn, SkippedPiece
-from sidecar.ingest.conversations import conversations_at
+from sidecar.ingest.exports.conversation import Conversation, ImportedTurn, SkippedPiece
+from sidecar.ingest.exports.conversations import conversations_at
 
 _LEAD_CHARS = 100
 

@@ -18,7 +18,7 @@ from sidecar.cli.wiki import drawing
 from sidecar.cli.wiki.compiles import ended, exit_of, followed
 from sidecar.client import JournalPlace, JournalRecord
 from sidecar.client.answers.wiki import ResetEffect, Verification
-from sidecar.ingest.journal import ImportedPlace, ImportedRecord, read_journal
+from sidecar.ingest.exports.journal import ImportedPlace, ImportedRecord, read_journal
 from sidecar.ingest.opening import opened_at
 
 _BATCH_RECORDS = 500

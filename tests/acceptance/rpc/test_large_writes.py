@@ -13,7 +13,7 @@ import grpc
 import pytest
 
 from models.tokens.encodings import count
-from sidecar.ingest import chunked
+from sidecar.ingest.chunking import chunked
 from sidecar.v1 import context_pb2, knowledge_pb2, memory_pb2
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
@@ -129,4 +129,4 @@ def readers() -> list[str]:
     """Return the command lines of this process' children that read documents."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     lines = [Path(f"/proc/{child}/cmdline") for child in children]
-    return [told for line in lines if line.exists() and "sidecar.ingest.chunked" in (told := line.read_text())]
+    return [told for line in lines if line.exists() and "sidecar.ingest.chunking.chunked" in (told := line.read_text())]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.ingest.conversations import conversations_at
 from sidecar.ingest.errors import UnreadablePath
+from sidecar.ingest.exports.conversations import conversations_at
 from sidecar.ingest.opening import opened_at
 
 LINES = b'{"role": "user", "content": "Ol\xc3\xa1"}\n' * 3

@@ -1,0 +1,1 @@
+"""Reads a document into blocks, with a reader per format."""

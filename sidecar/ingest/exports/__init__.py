@@ -1,0 +1,1 @@
+"""Reads conversations, memories and journals from exported files, with a reader per format."""

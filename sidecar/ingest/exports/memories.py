@@ -1,0 +1,153 @@
+"""Reads files of memories: one JSON object per memory, on its own line or in an array."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from sidecar.ingest.errors import NotMemories
+from sidecar.ingest.exports.archive import opened
+from sidecar.ingest.exports.conversation import SkippedPiece, Unusable, id_of, is_spoken, time_of
+from sidecar.ingest.exports.records import FileRecord, records
+
+_LONGEST_TEXT_CHARS = 100_000
+_LONGEST_LABEL_CHARS = 100
+_STATUSES = frozenset({"", "candidate", "accepted", "rejected"})
+_PRECISIONS = frozenset({"", "instant", "day", "month", "year"})
+_KNOWN = frozenset({
+    "id", "memory_id", "text", "content", "created_at", "occurred_at", "metadata", "document_id", "tags", "turn_ids",
+    "memory_type", "status", "confidence", "authority", "domains", "valid_from", "valid_until", "valid_precision",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedMemory:
+    """A memory as given in a file. Without an id, it gets a hash of its text, times and document."""
+
+    id: str
+    text: str
+    occurred_at: datetime | None = None
+    created_at: datetime | None = None
+    document_id: str = ""
+    tags: tuple[str, ...] = ()
+    turn_ids: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    memory_type: str = ""
+    status: str = ""
+    confidence: float | None = None
+    authority: str = ""
+    domains: tuple[str, ...] = ()
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    valid_precision: str = ""
+
+
+def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory | SkippedPiece]:
+    """Yield the memories and the skipped pieces of a file, in its order.
+
+    A memory is `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?,
+    "memory_type"?, "status"?, "confidence"?, "authority"?, "domains"?, "valid_from"?, "valid_until"?, "valid_precision"?}`;
+    other keys are added to the metadata. A stream must be seekable. Raises UnreadableExport or TooLarge, and NotMemories if a
+    message or a conversation comes before any memory.
+    """
+    has_memories = False
+    for record in records(name, opened(data)):
+        if isinstance(record, SkippedPiece):
+            yield record
+            continue
+        if is_spoken(record.value) and not has_memories:
+            raise NotMemories(name, f"{record.position} is part of a conversation, not a memory")
+        try:
+            yield _memory(record)
+            has_memories = True
+        except Unusable as error:
+            yield SkippedPiece(name, record.position, str(error))
+
+
+def _memory(record: FileRecord) -> ImportedMemory:
+    value = record.value
+    if not isinstance(value, dict):
+        raise Unusable('it is not an object; write {"text": …}')
+    if is_spoken(value):
+        raise Unusable("it is part of a conversation, not a memory; import it with `sidecar thread import`")
+    text = _text(value)
+    document_id = value.get("document_id") or ""
+    given_id = value.get("id") or value.get("memory_id")
+    return ImportedMemory(
+        id=id_of(given_id, text, value.get("occurred_at"), value.get("created_at"), document_id),
+        text=text,
+        occurred_at=_time(value, "occurred_at"),
+        created_at=_time(value, "created_at"),
+        document_id=id_of(document_id) if document_id else "",
+        tags=_texts(value, "tags"),
+        turn_ids=_texts(value, "turn_ids"),
+        metadata=_metadata(value),
+        memory_type=_label(value, "memory_type"),
+        status=_status(value),
+        confidence=_confidence(value),
+        authority=_label(value, "authority"),
+        domains=_texts(value, "domains"),
+        valid_from=_time(value, "valid_from"),
+        valid_until=_time(value, "valid_until"),
+        valid_precision=_precision(value),
+    )
+
+
+def _label(value: Mapping[str, Any], key: str) -> str:
+    label = value.get(key) or ""
+    if not isinstance(label, str) or len(label) > _LONGEST_LABEL_CHARS:
+        raise Unusable(f"its {key} is not a text of at most {_LONGEST_LABEL_CHARS} characters")
+    return label
+
+
+def _status(value: Mapping[str, Any]) -> str:
+    status = _label(value, "status").lower()
+    if status not in _STATUSES:
+        raise Unusable('its status is not "candidate", "accepted" or "rejected"')
+    return status
+
+
+def _precision(value: Mapping[str, Any]) -> str:
+    precision = _label(value, "valid_precision").lower()
+    if precision not in _PRECISIONS:
+        raise Unusable('its valid_precision is not "instant", "day", "month" or "year"')
+    return precision
+
+
+def _confidence(value: Mapping[str, Any]) -> float | None:
+    confidence = value.get("confidence")
+    if confidence is None:
+        return None
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
+        raise Unusable("its confidence is not a number from 0 to 1")
+    return float(confidence)
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    text = value.get("text") or value.get("content")
+    if not isinstance(text, str) or not text.strip():
+        raise Unusable('it has no text; write it under "text"')
+    if len(text) > _LONGEST_TEXT_CHARS:
+        raise Unusable(f"its text has {len(text)} characters, the limit is {_LONGEST_TEXT_CHARS}; split it")
+    return text.strip()
+
+
+def _time(value: Mapping[str, Any], key: str) -> datetime | None:
+    time = time_of(value.get(key))
+    if time is None and value.get(key) is not None:
+        raise Unusable(f'its {key} is not a time; write it as "2026-02-01T16:20:00Z"')
+    return time
+
+
+def _texts(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    items = value.get(key) or []
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise Unusable(f'its {key} is not a list of texts; write ["one", "two"]')
+    return tuple(items)
+
+
+def _metadata(value: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = value.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise Unusable("its metadata is not an object; write {…}")
+    return {key: item for key, item in value.items() if key not in _KNOWN} | metadata

@@ -1,0 +1,98 @@
+"""Converts a message's content from providers' formats to its text, and its tool calls and results as they are stored.
+
+Pure. A model's private reasoning is left out, since it was not said. A picture or file is replaced by a short mark.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sidecar.ingest.exports.conversation import word
+from sidecar.ingest.exports.records import safe
+
+_TEXTS = frozenset({"text", "input_text", "output_text", "summary_text"})
+_PRIVATE = frozenset({"thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap"})
+_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use", "function_call"})
+_PICTURES = frozenset({"image", "image_url", "input_image", "image_file", "image_asset_pointer"})
+
+
+@dataclass(frozen=True, slots=True)
+class MessageContent:
+    """A message's text and its tool parts."""
+
+    text: str
+    parts: tuple[dict[str, Any], ...] = ()
+
+
+def tool_call(call_id: str, name: object, arguments: object) -> dict[str, Any]:
+    """Return a tool call. Arguments that are not a JSON object are kept whole under "input"."""
+    return {"type": "tool_call", "id": call_id, "name": str(name or "tool"), "arguments": _arguments(arguments)}
+
+
+def tool_result(call_id: str, content: str) -> dict[str, Any]:
+    """Return a tool's result."""
+    return {"type": "tool_result", "id": call_id, "content": content}
+
+
+def content_of(content: object, message_id: str) -> MessageContent:
+    """Return the text and tool parts of a content: a text, a list of blocks as OpenAI, Anthropic and ChatGPT write it, or None.
+
+    A call without an id gets an id made from the message's. A result without an id answers the last call before it.
+    """
+    texts: list[str] = []
+    parts: list[dict[str, Any]] = []
+    for number, block in enumerate(content if isinstance(content, list) else [content]):
+        kind = word(block.get("type")) if isinstance(block, Mapping) else ""
+        if kind in _CALLS:
+            call_id = str(block.get("id") or block.get("call_id") or f"{message_id}:{number}")
+            parts.append(tool_call(call_id, block.get("name"), block.get("input", block.get("arguments"))))
+        elif kind.endswith("tool_result"):
+            last = next((part["id"] for part in reversed(parts) if part["type"] == "tool_call"), message_id)
+            parts.append(tool_result(str(block.get("tool_use_id") or last), plain_text(block.get("content"))))
+        else:
+            texts.extend(_texts(block))
+    return MessageContent("\n\n".join(filter(None, (text.strip() for text in texts))), tuple(parts))
+
+
+def plain_text(content: object) -> str:
+    """Return the content's text, or the content as JSON if it has no text."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    text = "\n".join(text for block in (content if isinstance(content, list) else [content]) for text in _texts(block))
+    return text or json.dumps(content, ensure_ascii=False)
+
+
+def _texts(block: object) -> Iterator[str]:
+    if isinstance(block, str):
+        yield block
+    elif isinstance(block, Mapping):
+        yield from _block_texts(block)
+
+
+def _block_texts(block: Mapping[str, Any]) -> Iterator[str]:
+    kind = word(block.get("type")) or word(block.get("content_type"))
+    text = block.get("text", block.get("refusal"))
+    if isinstance(text, Mapping):
+        text = text.get("value")
+    if kind in _PRIVATE:
+        return
+    if kind in _PICTURES:
+        yield "[image]"
+    elif isinstance(text, str):
+        yield text
+    elif kind and kind not in _TEXTS:
+        name = word(block.get("filename") or block.get("name") or block.get("title"))
+        yield f"[{kind}: {name}]" if name else f"[{kind}]"
+
+
+def _arguments(value: object) -> dict[str, Any]:
+    if isinstance(value, str) and value.strip():
+        try:
+            parsed = safe(json.loads(value))
+        except (ValueError, RecursionError):
+            parsed = value
+        return parsed if isinstance(parsed, dict) else {"input": value}
+    if isinstance(value, dict):
+        return value
+    return {} if value is None or value == "" else {"input": value}

@@ -1,0 +1,57 @@
+"""Journal files: records with their places, and a line for what had to be left out."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from sidecar.ingest.exports.conversation import SkippedPiece
+from sidecar.ingest.exports.journal import ImportedPlace, ImportedRecord, read_journal
+
+PLACE = {"name": "Casa Lola", "city": "Austin", "address": "1 Main St", "alternate_names": ["Lola", " ", "東京"]}
+
+
+def read(*lines: object) -> list[ImportedRecord | SkippedPiece]:
+    return list(read_journal("j.jsonl", "\n".join(json.dumps(line) for line in lines).encode()))
+
+
+def test_a_record_comes_out_as_it_was_written() -> None:
+    (record,) = read(
+        {
+            "id": "j1",
+            "text": " Ate here. ",
+            "occurred_at": "2026-02-01",
+            "place": PLACE,
+            "tags": ["food"],
+            "journal_id": 7,
+        }
+    )
+    assert record == ImportedRecord(
+        "j1",
+        "Ate here.",
+        datetime(2026, 2, 1, tzinfo=UTC),
+        ImportedPlace("Casa Lola", "Austin", "1 Main St", ("Lola", "東京")),
+        ("food",),
+        "7",
+    )
+
+
+def test_record_without_an_id_gets_the_same_id_every_time() -> None:
+    first, second, again = read({"text": "a"}, {"text": "b"}, {"text": "a"})
+    assert isinstance(first, ImportedRecord)
+    assert isinstance(second, ImportedRecord)
+    assert isinstance(again, ImportedRecord)
+    assert first.id == again.id != second.id
+
+
+def test_unusable_record_is_left_out_with_its_reason() -> None:
+    bad: tuple[object, ...] = (
+        {}, {"text": " "}, {"text": 7}, {"text": "x", "place": "Lisbon"}, {"text": "x", "place": {"city": "L"}},
+        {"text": "x", "tags": "food"}, {"text": "x", "tags": [1]}, {"text": "x", "occurred_at": "soon"},
+        {"text": "x" * 100_001}, {"text": "x", "place": {"name": "n" * 801}},
+        {"text": "x", "place": {"name": "n", "alternate_names": ["a"] * 101}},
+    )  # fmt: skip
+    *left_out, good = read(*bad, {"text": "good"})
+    assert isinstance(good, ImportedRecord)
+    assert len(left_out) == len(bad)
+    assert all(isinstance(one, SkippedPiece) and one.reason for one in left_out)

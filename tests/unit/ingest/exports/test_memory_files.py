@@ -1,0 +1,92 @@
+"""Files of memories: every line accounted for, ids that make a second import change nothing."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from sidecar.ingest.errors import NotMemories
+from sidecar.ingest.exports.conversation import SkippedPiece
+from sidecar.ingest.exports.journal import read_journal
+from sidecar.ingest.exports.memories import ImportedMemory, read_memories
+
+
+def read(*values: object) -> list[ImportedMemory | SkippedPiece]:
+    return list(read_memories("memories.jsonl", "\n".join(json.dumps(value) for value in values).encode()))
+
+
+def test_memory_with_every_field_is_read() -> None:
+    place = {"name": "Flat", "city": "Lisbon"}
+    value = {
+        "id": "mem-1", "text": " Moved in today. ", "occurred_at": "2026-02-01T16:20:00Z", "created_at": 1769963000,
+        "document_id": "journal-1", "tags": ["home"], "turn_ids": ["t1"], "metadata": {"mood": "glad"}, "place": place,
+    }  # fmt: skip
+    assert read(value) == [
+        ImportedMemory(
+            "mem-1",
+            "Moved in today.",
+            datetime(2026, 2, 1, 16, 20, tzinfo=UTC),
+            datetime(2026, 2, 1, 16, 23, 20, tzinfo=UTC),
+            "journal-1",
+            ("home",),
+            ("t1",),
+            {"place": place, "mood": "glad"},
+        )
+    ]
+
+
+def test_lines_and_an_array_are_read_alike() -> None:
+    values = [{"text": "one"}, {"content": "two", "id": 2}]
+    assert list(read_memories("m.json", json.dumps(values, indent=1).encode())) == read(*values)
+
+
+def test_memory_without_an_id_gets_the_same_id_at_any_position() -> None:
+    one, two = {"text": "one"}, {"text": "two"}
+    first, again = read(one, two), read(two, one)
+    assert first == again[::-1]
+    assert read(one) != read(one | {"occurred_at": "2026-02-01"})
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"text": "  "}, 'it has no text; write it under "text"'),
+        ({"text": ["a"]}, 'it has no text; write it under "text"'),
+        ({"text": "x" * 100_001}, "its text has 100001 characters, the limit is 100000; split it"),
+        ({"text": "x", "occurred_at": "soon"}, 'its occurred_at is not a time; write it as "2026-02-01T16:20:00Z"'),
+        ({"text": "x", "tags": "home"}, 'its tags is not a list of texts; write ["one", "two"]'),
+        ({"text": "x", "metadata": [1]}, "its metadata is not an object; write {…}"),
+        ("x", 'it is not an object; write {"text": …}'),
+        (
+            {"role": "user", "content": "hi"},
+            "it is part of a conversation, not a memory; import it with `sidecar thread import`",
+        ),
+    ],
+)
+def test_error_is_named_with_its_line_and_fix(value: object, reason: str) -> None:
+    good = {"text": "good"}
+    before, skipped, after = read(good, value, good)
+    assert before == after
+    assert skipped == SkippedPiece("memories.jsonl", "line 2", reason)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [{"type": "text", "text": "hi"}]},
+        {"messages": [{"role": "user", "content": "hi"}]},
+        {"mapping": {}},
+        {"chat_messages": []},
+    ],
+)
+def test_file_of_conversations_is_refused_with_a_hint(value: object) -> None:
+    with pytest.raises(NotMemories, match=r"line 1 is part of a conversation.*`sidecar thread import`"):
+        read(value, {"text": "good"})
+    with pytest.raises(NotMemories, match="`sidecar thread import`"):
+        list(read_journal("journal.jsonl", json.dumps(value).encode()))
+
+
+def test_memory_with_a_role_of_its_own_is_a_memory() -> None:
+    found = read({"text": "Kneads the dough.", "role": "user"}, {"content": "Kneads the dough.", "role": "baker"})
+    assert [type(one) for one in found] == [ImportedMemory, ImportedMemory]
