@@ -146,13 +146,15 @@ def test_every_test_file_has_a_name_of_its_own() -> None:
 
 
 def test_tests_are_in_folders_named_as_the_products() -> None:
-    folders = {path.relative_to(ROOT).parent for path in PRODUCT} | {Path("project")}
-    rooms = {part for folder in folders for part in folder.parts}
+    folders = {folder for path in PRODUCT for folder in path.relative_to(ROOT).parents} | {Path("project")}
+    rooms = folders | {folder.relative_to("sidecar") for folder in folders if folder.is_relative_to("sidecar")}
     for kind in ("unit", "properties", "contract", "integration", "acceptance"):
         for path in (ROOT / "tests" / kind).rglob("*.py"):
             inner = path.relative_to(ROOT / "tests" / kind)
-            is_test_in_room = path.name.startswith("test_") and inner.parts[:-1] and set(inner.parts[:-1]) <= rooms
-            assert is_test_in_room or path.name == "conftest.py", f"{name(path)}: a helper belongs in tests/support"
+            is_test_in_room = path.name.startswith("test_") and inner.parts[:-1] and inner.parent in rooms
+            assert is_test_in_room or path.name == "conftest.py", (
+                f"{name(path)}: tests stand in rooms of the product, helpers in tests/support"
+            )
 
 
 def test_imports_of_test_modules_name_a_file() -> None:
@@ -174,7 +176,8 @@ def test_no_file_names_a_package_index_or_this_machine() -> None:
 
 
 def test_folders_hold_few_modules() -> None:
-    folders = Counter(name(path.parent) for path in PRODUCT if path.name != "__init__.py")
+    others = [path for folder in ("bench", "tests") for path in (ROOT / folder).rglob("*.py")]
+    folders = Counter(name(path.parent) for path in (*PRODUCT, *others) if path.name != "__init__.py")
     assert not {folder for folder, count in folders.items() if count > MAX_MODULES} - LARGE_FOLDERS
 
 
