@@ -131,9 +131,11 @@ def leaning_features(
 ) -> dict[str, float]:
     """Return the features of `leaning`: the message's form, how each of the two searches rates the other's best candidate, and
     how much of the message is found without the thread.
+
+    Cosines count less the larger the reading's `blind` is: in a language that the embedder does not know, all texts are alike.
     """
     form, facts = message_form(reading), evidence.is_fact
-    cosines = np.nan_to_num(evidence.cosine)
+    cosines = (1 - reading.blind) * np.nan_to_num(evidence.cosine)
     best_alone, best_in_thread = int(own.argmax()), int(in_thread.argmax())
     fact_coverage = float(evidence.coverage[facts].max(initial=0.0))
     return form | {

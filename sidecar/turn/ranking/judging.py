@@ -13,13 +13,21 @@ from operator import neg
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sidecar.turn.candidates import CandidateKind, Candidates, Features
 from sidecar.turn.items import Item, Source, SourceReport, columns_of, items_of
 from sidecar.turn.message.personal import OF_A_NAME, hold_name
 from sidecar.turn.message.reading import Prospects, Reading
 from sidecar.turn.message.wording import word_shares
-from sidecar.turn.ranking.likeness import aloofness, likenesses, likenesses_by_relevance, likenesses_by_words
+from sidecar.turn.ranking.likeness import (
+    aloofness,
+    blindness,
+    likenesses,
+    likenesses_by_relevance,
+    likenesses_by_words,
+    with_thread,
+)
 from sidecar.turn.ranking.rank import Ranked, rank
 from sidecar.turn.ranking.worth import asking
 from store.text.languages import language_of
@@ -151,7 +159,7 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
     deduction = np.where(hold_name(reading, texts), named, alone)
     likeness = likenesses(cosines, coverage, led, reading.background[:parts]) - deduction
     if blind := reading.blind:
-        shares = np.array([word_shares(part.words, texts) for part in reading.parts[:parts]]).max(axis=0)
+        shares = _word_shares(reading, texts, ranked.leaning)
         by_words = likenesses_by_words(ranked.relevances, np.maximum(shares, led), reading.personal, ranked.leaning)
         likeness = (1 - blind) * likeness + blind * by_words
     is_page, is_fact = (
@@ -164,3 +172,16 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
     # A page without a vector is new; the memories that it was compiled from can be recalled instead.
     likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()
     return [None if one != one else one for one in likeness]  # noqa: PLR0124 - NaN is unequal to itself
+
+
+def _word_shares(reading: Reading, texts: Sequence[str], leaning: float) -> NDArray[np.float64]:
+    """Return each text's share of the message's words, or of those in its thread (see `with_thread`).
+
+    The thread counts as far as the message leans on it and the embedder does not know the thread's language.
+    """
+    by_part = [word_shares(part.words, texts) for part in reading.own_parts]
+    shares = np.asarray(np.max(by_part, axis=0), np.float64)
+    if not reading.thread or not leaning:
+        return shares
+    blind = blindness(reading.parts[-1].text, reading.background[-1])
+    return with_thread(shares, np.array(word_shares(reading.parts[-1].words, texts)), blind * leaning)

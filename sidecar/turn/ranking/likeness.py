@@ -7,7 +7,8 @@ have no such bar.
 
 If the neutral sentences are alike to any question, or the question's script is not Latin, the embedder does not know its language
 and cosines tell little. Then the likeness is the sum of three log odds: the memory's relevance among the others, how far the
-question is about the user's own life, and the share of its words that the memory holds in any form.
+question is about the user's own life, and the share of its words that the memory holds in any form. A message that leans on a
+thread in such a language is judged by the thread's words too: "Wer war das?" has no word in common with any memory.
 
 A memory of high relevance passes the bar even so: "How is the starter fed?" is about the user's life if a memory says how.
 """
@@ -45,6 +46,7 @@ _THREAD_ALOOFNESS = 0.08
 _KNOWN, _UNKNOWN = 0.3, 0.4
 _RELEVANCE_WEIGHT, _WORDS_WEIGHT, _MOST_PERSONAL, _PERSONAL_IN_THREAD = 0.5, 6.0, 2.5, 1.5
 _LEAST_ODDS, _ODDS_PER_LIKENESS = 3.4, 12.0
+_TELLING_SHARE = 0.2  # a memory is much shorter than a thread, so it holds a fifth of the thread's words at best
 _NOT_LATIN: Final = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
@@ -131,6 +133,15 @@ def likenesses_by_words(
     by_relevance = _RELEVANCE_WEIGHT * np.log(relevant / (1 - relevant))
     odds = by_relevance + (1 - leaning) * standalone + leaning * _PERSONAL_IN_THREAD
     return np.asarray((odds + _WORDS_WEIGHT * np.array(shares) - _LEAST_ODDS) / _ODDS_PER_LIKENESS, np.float64)
+
+
+def with_thread(own_shares: _Vectors, thread_shares: _Vectors, weight: float) -> _Vectors:
+    """Return each text's share of a question's words, given its share of the words of the question in its thread.
+
+    A fifth of the latter counts as all of them, times the thread's `weight`, 0 to 1. Measured on talks in German, Spanish and
+    French: of the shares that let few private memories pass, this keeps the most answers.
+    """
+    return np.asarray(np.maximum(own_shares, weight * np.minimum(1.0, thread_shares / _TELLING_SHARE)), np.float64)
 
 
 def likenesses_by_relevance(relevances: Sequence[float], blind: float = 0.0) -> _Vectors:

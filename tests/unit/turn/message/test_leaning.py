@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -115,6 +116,15 @@ def test_a_message_whose_words_one_memory_holds_stands_by_itself_in_a_thread_tha
     elsewhere = evidence([1.0, 0.3, 0.0], [0.6, 0.2, 0.1], [False, True, True])
     assert leaning(reading, own, there, held) < 0.1
     assert leaning(reading, own, there, held) < leaning(reading, own, there, elsewhere)
+
+
+def test_a_message_leans_however_alike_texts_in_a_language_that_the_embedder_does_not_know_are() -> None:
+    reading = in_thread(asked("Wann genau kam die eigentlich an?"), TALK)
+    own, there = np.array([-1.0, -2.0]), np.array([-1.5, -2.0])
+    alike, unlike = (evidence([0.2, 0.0], cosines, [True, True]) for cosines in ([0.7, 0.6], [0.0, 0.0]))
+    assert leaning(reading, own, there, alike) < leaning(reading, own, there, unlike)
+    unknown = replace(reading, blind=1.0)
+    assert leaning(unknown, own, there, alike) == leaning(reading, own, there, unlike)
 
 
 def test_the_best_for_the_message_itself_keep_their_relevance_whatever_the_thread_says() -> None:

@@ -20,6 +20,7 @@ from models.embedding.vector_parts import MINILM, MULTILINGUAL, WITH_MINILM
 from sidecar.turn.candidates import CandidateKind, Candidates, Features
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Decision, Item, Ref, Source, SourceReport, Status
+from sidecar.turn.message.conversation import in_thread
 from sidecar.turn.message.personal import OF_A_NAME, hold_name, personal_score
 from sidecar.turn.message.reading import InThread, Reading, read
 from sidecar.turn.message.telling_words import telling_words
@@ -36,9 +37,11 @@ from sidecar.turn.ranking.likeness import (
     likenesses_by_relevance,
     likenesses_by_words,
     unlike,
+    with_thread,
 )
 from sidecar.turn.ranking.worth import Spend
 from sidecar.turn.receipt.receipt_rows import written_features
+from store.content.recalling import EarlierTurn
 from tests.support.turn.turn_cases import a_profile, an_item, fitted
 
 FROM, SLOPE, LEAST = BARS[MINILM]
@@ -243,6 +246,43 @@ def test_an_answer_in_an_unknown_language_is_told_by_its_words(question: str, an
     assert sorted(likenesses_known) == pytest.approx([0.22 - LEAST, 0.3 - LEAST]), (
         "by its cosine where it knows the language"
     )
+
+
+def test_a_fifth_of_the_words_of_the_thread_counts_as_all_as_far_as_the_message_leans() -> None:
+    own, thread = np.array([0.0, 0.3, 0.9]), np.array([0.1, 0.1, 0.5])
+    assert with_thread(own, thread, 1.0).tolist() == pytest.approx([0.5, 0.5, 1.0])
+    assert with_thread(own, thread, 0.5).tolist() == pytest.approx([0.25, 0.3, 0.9])
+    assert with_thread(own, thread, 0.0).tolist() == own.tolist()
+
+
+@pytest.mark.parametrize(("known", "is_recalled"), [(0.6, True), (0.25, False)])
+def test_an_answer_in_an_unknown_language_is_told_by_the_words_of_the_thread_that_its_question_leans_on(
+    known: float, is_recalled: bool
+) -> None:
+    """If the embedder knows the thread's language, its words tell no more than its vector."""
+    talk = (
+        EarlierTurn(1, "user", "Lena hat gestern den Zeltplatz am Müritzsee gebucht, diesmal gleich für zwei Wochen."),
+        EarlierTurn(2, "assistant", "Schön! Dann braucht ihr das große Zelt wieder, das war letztes Jahr verliehen."),
+        EarlierTurn(3, "user", "Stimmt, hoffentlich ist es noch heil. Ich rufe dort heute Abend noch an."),
+        EarlierTurn(4, "assistant", "Gute Idee, bei der Gelegenheit kannst du auch nach den Heringen fragen."),
+    )
+    answer, other = "Das große Zelt haben wir an Familie Osei verliehen.", "Zahnarzt Dr. Petri hat nur dienstags offen."
+    message = replace(in_thread(read("Wer war das gleich?", today=date(2026, 3, 1)), talk), has_vector=True)
+    reading = replace(message, background=(0.45, known), blind=1.0, personal=-0.8)
+    coverage = np.array([[0.0, 0.0], [0.4, 0.0]])
+    evidence = of_shares([0.0, 0.0], parts=2)._replace(
+        coverage=coverage, joint_coverage=coverage, local_coverage=coverage, cosine=np.full((2, 2), 0.5)
+    )
+    items = tuple(
+        Item(text, Source.MEMORY, text, place, 0.5, provenance=(Ref("memory", text),))
+        for place, text in enumerate((answer, other))
+    )
+    candidates = Candidates(CandidateKind.FACT, [answer, other], [answer, other], evidence)
+    judged = judge([SourceReport(Source.MEMORY, Status.OK, items, candidates=candidates)], reading)
+    found = {item.text: item for item in judged.reports[0].items}
+    assert judged.leaning > 0.5
+    assert (not unlike(found[answer], Spend.BALANCED)) is is_recalled
+    assert unlike(found[other], Spend.BALANCED)
 
 
 @pytest.mark.parametrize(
