@@ -370,6 +370,10 @@ MEASURE_GROUPS = frozenset(map(AREAS.index, ("Nature and animals", "Family and c
 EVERYONES = frozenset(
     ["Family", "Children", "Parents", "Siblings", "Grandparents", "Friendship", "Community", "Goals and dreams"]
 )
+# Themes that are often only the motif of a picture.
+SCENERY = frozenset(
+    ["Nature", "Beach", "Mountains", "Forests", "Lakes and rivers", "Waterfalls", "Sunsets and sunrises", "Flowers"]
+)
 # Groups of everyday life, shared by most people: food, work, travel, health; unlike painting.
 EVERYDAY_GROUPS = frozenset(
     map(

@@ -72,6 +72,9 @@ _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
 
 COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 _MARK = re.compile(r"[,();:!?]|\.(?=\s*$)")
+_BRACKET = re.compile(
+    r"([^(),;:]+) \((?!(?:see|if|not|and|or|but|with|on|in|at|from|until|since)\b)[^\W\d_A-Z][^()\d.;:!?]{2,40}\)"
+)
 _OWNER = re.compile(r"\b[^\W\d_][\w-]*['’]s?\s+(?=[^\W\d_])")
 _CLAUSE = re.compile(r"(;\s+|:\s+|\s[-–—]\s)")
 _LATER = re.compile(rf";\s+|,?\s+(?:{_ANY['next clause']})\s+")
@@ -89,7 +92,13 @@ def definition(sentence: str, keys: Collection[str]) -> int:
     clauses = [plain, *map(plain_key, _owned(sentence)), *_clauses(sentence)]
     found = max((_defined(clause, key) for clause in clauses for key in keys), default=0)
     marked = " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
-    return max(found, *(_beside(marked, key) for key in keys)) if found < KIND else found
+    found = max(found, *(_beside(marked, key) for key in keys)) if found < KIND else found
+    return max(found, 5) if _has_bracket(text, keys) else found
+
+
+def _has_bracket(text: str, keys: Collection[str]) -> bool:
+    """Return whether a few words in brackets after the subject's name say who or what it is: `Ana Sousa (lead, Toronto)`."""
+    return any(f" {plain_key(one[1])}".endswith(f" {key}") for one in _BRACKET.finditer(text) for key in keys)
 
 
 def _marked(stop: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.names.naming import is_named
 from compiler.plan.names.spotting import NameKind, acts, declared, is_talk, runs, speaker_of
 from compiler.plan.names.themes import theme_of, themes_in
-from compiler.plan.quoting.weighing import weight
+from compiler.plan.quoting.weighing import is_aside, weight
 from compiler.plan.text.change import content_words
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned, kin_in
@@ -97,7 +97,11 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
         telling = [one for one in every if _is_telling(one, keys)]
     else:
         telling = [one for one in every if _is_telling(one, keys) and not (is_said and is_reply(one))]
-        naming = tuple(one for one in telling if _names(one, keys) and not (is_said and _is_in_passing(one, keys)))
+        naming = tuple(
+            one
+            for one in telling
+            if _names(one, keys) and not _is_in_passing(one, keys, is_said=is_said, is_led=one != every[0])
+        )
     if not kinds or kinds == {NameKind.CITY} or (naming and (is_note or NameKind.PERSON not in kinds)):
         return attributed(naming, memory)
     if NameKind.PERSON in kinds:
@@ -106,11 +110,18 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
     return (best,) if best is not None else ()
 
 
-def _is_in_passing(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether a sentence of a conversation names a theme by another word than its title and tells nothing of it."""
-    if not any(map(theme_of, keys)) or any(is_named(key, sentence) for key in keys):
+def _is_in_passing(sentence: str, keys: Collection[str], *, is_said: bool, is_led: bool) -> bool:
+    """Return whether a sentence names a theme by the way.
+
+    In a conversation: by another word than its title, and tells nothing of it. In a note also if it begins with a pronoun for
+    somebody in the sentence that leads it.
+    """
+    if not any(map(theme_of, keys)):
         return False
-    return not weight(sentence, keys, is_talk=True)
+    if not is_said:
+        is_pointing = is_led and not THIRD_PERSON.isdisjoint(plain_key(sentence).split()[:1])
+        return is_pointing or is_aside(sentence, keys)
+    return not any(is_named(key, sentence) for key in keys) and not weight(sentence, keys, is_talk=True)
 
 
 def _with_following(every: Sequence[str], keys: Collection[str]) -> Iterator[str]:
@@ -205,8 +216,12 @@ def line(sentence: str, memory: BatchMemory) -> str:
     A list marker before the sentence is left out.
     """
     sentence = bare(sentence)
-    day = f"{memory.occurred_at:%Y-%m-%d}: " if tells_day(sentence) else ""
-    return past.inert(f"- {day}{escape(sentence)}")
+    return past.inert(f"- {day_of(sentence, memory)}{escape(sentence)}")
+
+
+def day_of(sentence: str, memory: BatchMemory) -> str:
+    """Return the prefix for a sentence that is relative to its day (`2026-03-01: `), empty for any other."""
+    return f"{memory.occurred_at:%Y-%m-%d}: " if tells_day(sentence) else ""
 
 
 def tells_day(sentence: str) -> bool:

@@ -11,8 +11,8 @@ from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.spotting import acts, runs, speaker_of
 from compiler.plan.names.themes import theme_of
 from compiler.plan.quoting.definitions import COPULA, KIND, clause, definition, without_longer
-from compiler.plan.quoting.excerpts import bare, founds, naming, tells_day
-from compiler.plan.quoting.weighing import POINTING, is_liking
+from compiler.plan.quoting.excerpts import bare, day_of, founds, naming, tells_day
+from compiler.plan.quoting.weighing import POINTING, is_liking, is_listed, theme_place
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import speaks_of_self
@@ -30,6 +30,11 @@ _DISCOURSE = re.compile(
 )
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
 _OF = r"(?:of|on|de|do|da|dos|das|del|di|della|von|du)(?: (?:the|la|el|los|las|le|les))?"
+# Types of places on a map that tell nothing about one.
+_NO_KINDS = frozenset(
+    ["premise", "route", "establishment", "point_of_interest", "street_address", "natural_feature", "political"]
+)
+_DAY = re.compile(r"^\d{4}-\d\d-\d\d: ")
 _OTHERS = frozenset(["he", "she", "him", "her", "his", "hers", "they", "their"])
 _LONGEST = 240
 _SHORTEST_WORDS = 3
@@ -40,7 +45,9 @@ _LONGEST_LEAD = 160
 _CHANGE_CHARS = 24
 
 _SAYINGS = """
-says said thinks asked told wants recommends suggests dice dijo diz disse sagt sagte meint findet dit
+says said thinks asked asks told wants recommends recommended suggests suggested mentions mentioned indicates indicated expresses
+expressed congratulates congratulated encourages encouraged shared shares hopes admires dice dijo diz disse sagt sagte meint
+findet dit
 """
 _SAYING = frozenset(_SAYINGS.split())
 
@@ -59,15 +66,21 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
             return place, memory
     newest = {sentence: memory for memory, lines in every for sentence in reversed(lines)}
     best = opening(newest, keys, {sentence: memory.occurred_at for sentence, memory in newest.items()})
-    return clause(bare(lead(best)), keys), newest[best]
+    text = clause(bare(lead(best, keys)), keys)
+    return f"{day_of(text, newest[best])}{text}", newest[best]
 
 
 def place_line(memory: BatchMemory, keys: Collection[str]) -> str:
-    """Return the kind and city of the memory's place as a line (`Museum in Lisbon.`); empty if the keys do not name the place."""
-    city = city_of(memory)
-    if plain_key(place_name(memory)) not in keys or not city:
+    """Return the kind and city of the memory's place as a line (`Museum in Lisbon.`).
+
+    Of several kinds, the one in the place's name: `Deep Eddy Pool` is a swimming pool in a park. Empty if the keys do not name
+    the place.
+    """
+    city, name = city_of(memory), plain_key(place_name(memory))
+    kinds = [one.replace("_", " ") for one in types_of(memory) if one not in _NO_KINDS]
+    if name not in keys or not city:
         return ""
-    kind = next((one.replace("_", " ") for one in types_of(memory)), "place")
+    kind = next((one for one in kinds if one.split()[-1] in name.split()), [*kinds, "place"][0])
     return f"{kind.capitalize()} in {city}."
 
 
@@ -79,13 +92,21 @@ def opening(excerpts: Iterable[str], keys: Collection[str], said_at: Mapping[str
     does not matter.
     """
     times = said_at or {}
-    return max(excerpts, key=lambda one: _order(lead(one), times.get(one, OLDEST), keys), default="")
+    return max(
+        excerpts, key=lambda one: _order(lead(_DAY.sub("", one), keys), times.get(one, OLDEST), keys), default=""
+    )
 
 
-def lead(excerpt: str) -> str:
-    """Return the part of an excerpt that a page may open with: all of it up to 160 characters, else its first sentence."""
+def lead(excerpt: str, keys: Collection[str]) -> str:
+    """Return the part of an excerpt that a page may open with.
+
+    All of it up to 160 characters, else its sentences up to the one that names the subject.
+    """
     every = sentences(excerpt)
-    return excerpt if len(excerpt) <= _LONGEST_LEAD or len(every) < 2 else every[0]
+    if len(excerpt) <= _LONGEST_LEAD or len(every) < 2:
+        return excerpt
+    first = naming(excerpt, keys)
+    return " ".join(every[: every.index(first) + 1]) if first in every else every[0]
 
 
 def _order(excerpt: str, said_at: datetime, keys: Collection[str]) -> tuple[int, datetime, int, int, str]:
@@ -94,19 +115,24 @@ def _order(excerpt: str, said_at: datetime, keys: Collection[str]) -> tuple[int,
     at = min((alone.find(key) for key in keys if key in alone), default=len(text))
     first = naming(excerpt, keys)
     is_theme = any(map(theme_of, keys))
+    at = theme_place(first, keys) if is_theme and not speaker_of(first) else at
     is_change = tells_day(first) and (at <= _CHANGE_CHARS or bool(speaker_of(first)))
     is_dated = not is_theme and (is_change or definition(COPULA.sub(" est ", first), keys) >= _BEGINS)
-    return (fitness(first, keys), said_at if is_dated else OLDEST, -at, -abs(len(text.split()) - _WORDS), excerpt)
+    fit = fitness(first, keys, is_led=not excerpt.startswith(first))
+    return (fit, said_at if is_dated else OLDEST, -at, -abs(len(text.split()) - _WORDS), excerpt)
 
 
-def fitness(sentence: str, keys: Collection[str]) -> int:
-    """Return how well the sentence suits as the opening of a page about the subject: high for a definition, low for an aside."""
+def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> int:
+    """Return how well the sentence suits as the opening of a page about the subject: high for a definition, low for an aside.
+
+    A sentence that is led by another one may refer to it (`Lunch with Priya. Her husband Arjun came.`).
+    """
     speaker = speaker_of(sentence)
     sentence = COPULA.sub(" est ", sentence)
     text = plain_key(sentence.removeprefix(f"{speaker}: "))
     words = set(text.split())
-    found = -2 if POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0
-    found -= _looseness(sentence, words)
+    found = 0 if is_led else -2 if POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0
+    found -= 0 if is_led else _looseness(sentence, words)
     found -= 2 if _REACTING.search(text) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = speaks_of_self(words)
@@ -115,8 +141,8 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
         found += 4 if speaker else 2
     elif is_own and speaker:
         found += 2 if plain_key(speaker) in keys else 1
-    found -= 0 if founds(sentence, frozenset(keys)) else 2
     score = 0 if is_theme else definition(sentence, keys)
+    found -= 0 if score > _BEGINS or founds(sentence, frozenset(keys)) else 2
     is_short = score < KIND and len(content_words(sentence)) < _SHORTEST_WORDS
     found -= 2 if len(sentence) > _LONGEST or is_short else 0
     found -= 1 if sentence.rstrip().endswith("!") else 0
@@ -124,8 +150,22 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
         opens = runs(sentence)[:1]
         is_told = bool(opens) and not speaker and text.startswith(plain_key(opens[0].name))
         is_reported = bool(opens) and acts(plain_key(opens[0].name), text, _SAYING)
-        return found + (-2 if is_reported else 1 if is_told else 0) + (2 if is_liking(text, keys) else 0)
+        found += (-2 if is_reported else 1 if is_told else 0) + (2 if is_liking(text, keys) else 0)
+        return found if speaker else found + _telling(sentence, keys)
     return found + score
+
+
+def _telling(sentence: str, keys: Collection[str]) -> int:
+    """Return how much a sentence of a note tells of a theme.
+
+    More if it begins with the theme and names somebody (`Pottery calms Ana`, and not the platitude `Pets are joy`); less if the
+    theme is one item of a list, or the sentence is relative to its day.
+    """
+    is_of_somebody = any(not sentence.startswith(one.name) for one in runs(sentence))
+    found = 2 if is_of_somebody and theme_place(sentence, keys) == 0 else 0
+    found -= 2 if is_listed(sentence, keys) else 0
+    found -= 1 if tells_day(sentence) else 0
+    return found
 
 
 def is_about_subject(sentence: str, keys: Collection[str]) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from compiler.plan.lexicon.theme_words import EVERYONES
-from compiler.plan.names.spotting import speaker_of
+from compiler.plan.lexicon.theme_words import EVERYONES, SCENERY
+from compiler.plan.names.spotting import runs, speaker_of
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import FIRST_PERSON
+from store.text.words import STOP_WORDS
 
 _LIKES = """
 love loves loved likes enjoy enjoys enjoyed favorite favourite passion passionate hobby started starting learning joined
@@ -41,6 +42,20 @@ _ENGLISH = re.compile(
 # Without an apostrophe, `we're` and `we'll` are other words and no evidence of the first person.
 _OWN = FIRST_PERSON - {"were", "well", "wed"}
 _LEARNT = frozenset(["learn", "learned", "learnt"])
+_ITEM = re.compile(r",? (?:and|or|as well as|y|e|und|et) |, ")
+_LEAST_LISTED = 3
+_LISTED_WORDS = 2
+_OWNERS = frozenset(["my", "our", "his", "her", "their", "mi", "meu", "minha", "mein", "meine"])
+_OWNER_SIGNS = ("'s", "’s", "s'", "s’")
+_OWNING_WORDS = 3
+_VALUING = frozenset(["value", "values", "valued", "cherish", "cherishes", "appreciates", "misses", "wants", "hopes"])
+_REACTION = re.compile(
+    r"(?:\S+ ){1,3}(?:(?:is|was) (?:supportive|proud|concerned|happy|glad) (?:of|about|for|that)"
+    r"|(?:acknowledge|admire|encourage|praise|motivate|compliment|thank|ask|congratulate)(?:s|d|ed)?) (?:\S+ ){0,1}"
+)
+_PICTURES = frozenset(
+    ["paint", "painted", "paints", "painting", "paintings", "picture", "pictures", "photo", "photos", "drew"]
+)
 _LIKES_WORDS = frozenset(_LIKES.split())
 _OPENING_WORDS = 3
 # The words before and after a verb of liking in which its theme stands.
@@ -103,3 +118,58 @@ def is_liking(text: str, keys: Collection[str]) -> bool:
         word in _LIKES_WORDS and _has_theme(" ".join(marked[max(0, at - _BEFORE_LIKING) : at + _AFTER_LIKING]), keys)
         for at, word in enumerate(marked)
     )
+
+
+def theme_place(sentence: str, keys: Collection[str]) -> int:
+    """Return how many words stand before the theme in a sentence; all of them if the theme is not found."""
+    words = plain_key(sentence).split()
+    return next((at for at in range(len(words)) if _has_theme(" ".join(words[: at + 1]), keys)), len(words))
+
+
+def is_listed(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether the sentence names the theme only as a later item of a list of three or more short ones."""
+    items = _ITEM.split(sentence)
+    is_short = [len(one.split()) <= _LISTED_WORDS for one in items]
+    named = [at for at, one in enumerate(items) if _has_theme(one, keys)]
+    return (
+        len(items) >= _LEAST_LISTED
+        and bool(named)
+        and all(at and is_short[at] and any(is_short[at - 1 : at] + is_short[at + 1 : at + 2]) for at in named)
+    )
+
+
+def is_aside(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a sentence of a note names a theme only by the way.
+
+    As one short item of a list; as nobody's, for a theme that everybody has (`a struggling family`, `friends and family`); as the
+    motif of a picture; or in what one person says to another. A sentence that states a liking is never an aside.
+    """
+    text = plain_key(sentence)
+    if is_liking(text, keys) or not _has_theme(text, keys):
+        return False
+    if is_listed(sentence, keys) or _is_reaction(sentence):
+        return True
+    if _is_common(keys):
+        return not _is_owned(sentence, keys) and _VALUING.isdisjoint(text.split())
+    return any(theme_of(key) in SCENERY for key in keys) and not _PICTURES.isdisjoint(text.split())
+
+
+def _is_owned(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a sentence says whose the theme is, or of what kind: `her family`, `a family trip`."""
+    at = theme_place(sentence, keys)
+    words, spaced = plain_key(sentence).split(), sentence.split()
+    spaced = spaced if len(spaced) == len(words) else words
+    before = slice(max(0, at - _OWNING_WORDS), at)
+    if any(one.endswith(_OWNER_SIGNS) for one in spaced[before]) or not _OWNERS.isdisjoint(words[before]):
+        return True
+    is_followed = at + 1 < len(words) and spaced[at][-1].isalnum()
+    return is_followed and words[at + 1] not in STOP_WORDS
+
+
+def _is_reaction(sentence: str) -> bool:
+    """Return whether a sentence only tells how one person met what another did: `Ana congratulated Rui on his painting`."""
+    names = [one.name for one in runs(sentence)]
+    met = _REACTION.match(sentence)
+    if met is None or len(names) < 2:
+        return False
+    return sentence.startswith(names[0]) and sentence.find(names[1]) <= met.end()

@@ -118,7 +118,7 @@ mari femme copain copine voisin voisine patron
 hija hijo suegro suegra cunado cunada filha filho sogro sogra cunhado cunhada tochter sohn schwager schwagerin
 """
 _ADDRESSES = """
-aunt auntie uncle miss doctor professor don dona dom doctora doutor doutora dottore dottoressa tante oncle tia tio zia zio
+aunt auntie uncle miss doctor professor chef don dona dom doctora doutor doutora dottore dottoressa tante oncle tia tio zia zio
 """
 # Forms of address that are never a name alone.
 _HONORIFICS = """

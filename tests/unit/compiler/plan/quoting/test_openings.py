@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -81,3 +82,47 @@ def test_the_end_of_what_somebody_was_opens_the_page() -> None:
     said = ("Bruno is our caretaker.", "Bruno no longer works here.")
     times = {said[0]: START, said[1]: START + timedelta(days=1)}
     assert opening(said, {"bruno"}, times) == said[1]
+
+
+@pytest.mark.parametrize(
+    ("better", "other"),
+    [
+        ("Pottery calms Olga after a long week at the bank.", "Olga joined her neighbours for one evening of pottery."),
+        ("Olga bakes pots in the pottery of her town.", "Olga tried chess, bread, pottery and other things."),
+        ("Olga keeps a pottery behind her house.", "Olga opened the doors of her pottery last Friday."),
+        ("Olga keeps a pottery behind her house.", "Olga suggested some pottery to her sister Vera."),
+    ],
+)
+def test_theme_of_notes_opens_with_what_it_is_to_somebody(better: str, other: str) -> None:
+    assert opening((better, other), {"pottery"}) == opening((other, better), {"pottery"}) == better
+
+
+def test_opening_that_is_relative_to_its_day_tells_the_day() -> None:
+    seen = memory("m1", "Olga moved to Vigo last Friday.")
+    line = f"{seen.occurred_at:%Y-%m-%d}: {seen.text}"
+    assert opening_line([(seen, (seen.text,))], {"olga"})[0] == line
+    assert opening((line, "Vigo is where Olga lives now."), {"olga"}) == line, "the day is no part of what is weighed"
+
+
+def test_sentence_that_is_led_by_another_may_refer_to_it() -> None:
+    led = "Lunch at the harbour with Vera. Her husband Bruno came later and paid for all of us with a smile."
+    assert opening((led, "Bruno had telephoned ahead about the nuts."), {"bruno"}) == led
+
+
+def test_role_in_brackets_says_who_somebody_is() -> None:
+    met = "First meeting with Vera Lind (design, Oslo), Olga Paz (sales, Vigo) and Bruno Reis (legal, Faro)."
+    assert opening((met, "Olga watched the ships and told us what each of them carries."), {"olga", "olga paz"}) == met
+
+
+@pytest.mark.parametrize(
+    ("types", "line"),
+    [
+        (["park", "swimming_pool"], "Swimming pool in Vigo."),
+        (["park", "museum"], "Park in Vigo."),
+        (["premise"], "Place in Vigo."),
+    ],
+)
+def test_place_opens_with_the_kind_that_its_name_bears(types: list[str], line: str) -> None:
+    place = {"name": "Samil Pool", "city": "Vigo", "types": types}
+    seen = replace(memory("m1", "Twenty lengths before work."), metadata={"place": place})
+    assert opening_line([(seen, (seen.text,))], {"samil pool"})[0] == line

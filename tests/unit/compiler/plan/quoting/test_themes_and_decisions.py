@@ -12,6 +12,7 @@ from compiler.plan.names.merge import Matches
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import themes_in
 from compiler.plan.proposal import Proposal, ProposedPage
+from compiler.plan.quoting.excerpts import excerpt
 from compiler.plan.quoting.openings import opening
 from compiler.planners import extractive
 from tests.support.compiler.plan_cases import batch, memory
@@ -244,6 +245,27 @@ def test_a_line_of_a_talk_that_names_a_theme_in_passing_is_not_quoted() -> None:
     )
     page = page_of(extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(said)))), "Painting")
     assert page.sections[0].memory_ids == ("m0", "m1", "m2")
+
+
+@pytest.mark.parametrize(
+    ("key", "told", "aside"),
+    [
+        (
+            "video games",
+            "Ana plays video games with Rui.",
+            "Ana is happy with her dog, computer games, bread and the sea.",
+        ),
+        ("family", "Ana misses her family in Faro.", "Ana helped a struggling family with food for the week."),
+        ("family", "Ana plans a family reunion in Faro.", "Ana told friends and family about the new office."),
+        ("community", "Ana gives much to her community.", "Ana talked about new roads with people from the community."),
+        ("beach", "Ana runs along the beach before work.", "Ana hung a painting of the beach above her desk."),
+        ("yoga", "Ana does yoga with Rui before breakfast.", "Ana congratulated Rui on his first week of yoga."),
+        ("cooking", "She tried cooking with clay pots.", "Met Ana at the port. She tried cooking with clay pots."),
+    ],
+)
+def test_a_note_that_names_a_theme_by_the_way_is_not_quoted(key: str, told: str, aside: str) -> None:
+    assert excerpt(memory("m1", told), {key}) == (told,)
+    assert excerpt(memory("m2", aside), {key}) == ()
 
 
 def test_a_name_in_a_talk_that_no_sentence_is_about_is_no_page() -> None:
