@@ -37,9 +37,8 @@ BROAD_CATCHES = {
 }
 
 
-# Modules in a folder: a stranger reads the list of a room at one glance. `sources` has a file a source.
+# Modules in a folder: a stranger reads the list of a room at one glance.
 MAX_MODULES = 15
-LARGE_FOLDERS = {"sidecar/sources"}
 
 # Packages that are heavy or optional, and our modules that load one: they may be imported where they are used.
 HEAVY = {"boto3", "botocore", "httpx", "mcp", "onnxruntime", "resource", "rich", "tiktoken", "uvloop"}
@@ -178,7 +177,7 @@ def test_no_file_names_a_package_index_or_this_machine() -> None:
 def test_folders_hold_few_modules() -> None:
     others = [path for folder in ("bench", "tests") for path in (ROOT / folder).rglob("*.py")]
     folders = Counter(name(path.parent) for path in (*PRODUCT, *others) if path.name != "__init__.py")
-    assert not {folder for folder, count in folders.items() if count > MAX_MODULES} - LARGE_FOLDERS
+    assert not {folder for folder, count in folders.items() if count > MAX_MODULES}
 
 
 def test_public_classes_bear_a_name_of_their_own() -> None:
