@@ -218,7 +218,7 @@ Tacos: taco tacos taqueria
 Barbecue: barbecue bbq grilling grill_party churrasco asado grillen
 Vegan and vegetarian food: vegan vegetarian plant_based vegano vegetariano vegetarisch vegan_food dairy_free
 Healthy eating: healthy_eating healthy_food healthy_meals healthy_meal eating_healthy healthier? diet diets nutrition
-  nutritionist meal_prep smoothie smoothies salad? salads? alimentacion_sana alimentacao_saudavel ernahrung
+  nutritionist meal_prep salad? salads? alimentacion_sana alimentacao_saudavel ernahrung
 Eating out: restaurant restaurants restaurante restaurantes brunch dinner_out dine_out diner
 Picnics: picnic picnics piquenique picknick pique_nique
 """
@@ -289,7 +289,8 @@ Business: business? businesses startup startups entrepreneur entrepreneurship ow
   clothing_store online_store investors customers? clients? business_plan negocio negocios empresa unternehmen? gewerbe
   entreprise
 Marketing: marketing advertising ad_campaign ad_campaigns branding
-Finance: finance finances budgeting stocks? crypto bitcoin savings mortgage finanzas financas finanzen geldanlage
+Finance: finance? finances personal_finance budgeting stocks? crypto bitcoin savings mortgage finanzas financas finanzen
+  geldanlage
 Rent and housing: rent_is landlord lease apartment? apartments? new_house new_home new_place house_hunting
   moved_into moving_into moving_out alquiler aluguel mietvertrag wohnung wohnungssuche appartement loyer
 Home renovation: renovation renovations renovating renovated renovate remodeling remodel kitchen_remodel

@@ -47,6 +47,7 @@ _JOINING = INTERJECTIONS | frozenset(["and", "but", "because", "cause", "since",
 _NO_NAMES = NO_NAMES | FIRST_PERSON
 # A title in quotation marks: its words are no themes (`A Dance with Dragons`).
 _TITLE = re.compile(r"[\"“„«]([^\W\d_][^\"”“»]{2,60})[\"”“»]|(?<!\w)['‘]([^\W\d_][^'’]{2,60})['’](?!\w)")
+_FORM_OF = re.compile(r"\b(?:form|sign|symbol) of(?: (?:my|our|his|her|their|a|an))?$")
 _SIGNS = "\"'“”‘’([{*_#-—–"
 
 
@@ -134,8 +135,10 @@ def _is_meant(words: list[str], start: int, end: int, begin: int) -> bool:
 
 
 def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
-    """Return whether the words are a figure of speech: `feels like a big family`, `a mountain of work`."""
+    """Return whether the words are a figure of speech: `feels like a big family`, `a mountain of work`, `a form of therapy`."""
     before = words[max(0, start - _LONGEST_SIMILE) : start]
+    if _FORM_OF.search(" ".join(before)):
+        return True
     if "like" in before and _likens(words, start - before[::-1].index("like") - 1, start):
         return True
     return (

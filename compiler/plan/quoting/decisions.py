@@ -54,6 +54,12 @@ _DOUBTFUL = re.compile(
     r"|\bto decide|[?？]\W*$",
     re.IGNORECASE,
 )
+# What was decided long ago is told, not decided.
+_LONG_AGO = re.compile(
+    r"\b(?:last (?:year|spring|summer|fall|autumn|winter)|years ago|back (?:in|then|when)|when (?:i|we) (?:was|were)"
+    r"|(?:el )?ano (?:pasado|passado)|hace \w+ anos|ha \w+ anos|letztes jahr|letzten (?:sommer|winter)|vor \w+ jahren"
+    r"|annee derniere|il y a \w+ ans)\b"
+)
 _SUPPOSING = re.compile(
     r"\b(?:i|we) (?:guess|think|believe|suppose|assume|heard|hear|say|said)\b"
     r"|\b(?:creo|supongo|acho|suponho|(?:ich )?glaube|je crois)\b"
@@ -117,7 +123,7 @@ def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
 def _decided(sentence: str, *, is_tagged: bool) -> str:
     """Return the words of the decision; empty if the sentence decides nothing, or only a thing of the day (`go out`)."""
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
-    if _DOUBTFUL.search(text):
+    if _DOUBTFUL.search(text) or _LONG_AGO.search(plain_key(text)):
         return ""
     label, marker, henceforth = _LABEL.match(text), _DECIDED.search(text), _HENCEFORTH.search(text)
     text = _ENTSCHIEDEN.sub("", text) if marker else text
