@@ -37,7 +37,7 @@ from compiler.plan.proposal import (
     SectionPromotion,
 )
 from compiler.plan.quoting.decisions import decisions
-from compiler.plan.quoting.excerpts import excerpt, founds, line, naming
+from compiler.plan.quoting.excerpts import dated, excerpt, founds, line, naming
 from compiler.plan.quoting.openings import (
     OLDEST,
     is_about_subject,
@@ -99,7 +99,7 @@ def write_section(draft: Draft) -> str:
     keys = {plain_key(name) for name in draft.names or (draft.title,)} - {""}
     found = [(memory, excerpt(memory, keys)) for memory in draft.memories]
     if draft.section.slug == SUMMARY:
-        return escape(opening_line(found, keys)[0]) if any(quoted for _, quoted in found) else ""
+        return _rebuilt_summary(draft, *opening_line(found, keys)) if any(quoted for _, quoted in found) else ""
     return "\n".join(without((line(one, memory) for memory, quoted in found for one in quoted), draft.elsewhere))
 
 
@@ -109,8 +109,13 @@ def quote(draft: Draft) -> str:
         return written
     found = [(sentence, memory) for memory in draft.memories for sentence in sentences(memory.text)]
     if draft.section.slug == SUMMARY:
-        return escape(found[0][0]) if found else ""
+        return _rebuilt_summary(draft, *found[0]) if found else ""
     return "\n".join(dict.fromkeys(starmap(line, found)))
+
+
+def _rebuilt_summary(draft: Draft, text: str, memory: BatchMemory) -> str:
+    """Return the first line of a rebuilt page as markdown; that of a decision tells its day."""
+    return escape(dated(text, memory) if draft.page.type is PageType.DECISION else text)
 
 
 def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> bool:

@@ -11,7 +11,7 @@ from compiler.plan.contract import BatchMemory, PageType
 from compiler.plan.names.locating import PERIOD_TAG, tags_of
 from compiler.plan.names.spotting import runs, speaker_of
 from compiler.plan.proposal import ProposedName, ProposedPage, ProposedSection
-from compiler.plan.quoting.excerpts import attributed, line
+from compiler.plan.quoting.excerpts import attributed, dated, line
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import escape, one_line, plain_key
 from compiler.plan.text.page_words import words_of
@@ -201,4 +201,5 @@ def _page(
         if quoted
     )
     year = ProposedName(f"{PERIOD_TAG}{words.decisions}-{memory.occurred_at:%Y}", cited)
-    return ProposedPage(PageType.DECISION, title, escape(sentence), sections, tags=(year,), memory_ids=cited)
+    summary = escape(dated(sentence, memory))
+    return ProposedPage(PageType.DECISION, title, summary, sections, tags=(year,), memory_ids=cited)

@@ -224,6 +224,12 @@ def day_of(sentence: str, memory: BatchMemory) -> str:
     return f"{memory.occurred_at:%Y-%m-%d}: " if tells_day(sentence) else ""
 
 
+def dated(sentence: str, memory: BatchMemory) -> str:
+    """Return a sentence with the day of its memory before it, once: what was decided holds from then on, and may be reversed."""
+    day = f"{memory.occurred_at:%Y-%m-%d}: "
+    return sentence if sentence.startswith(day) else f"{day}{sentence}"
+
+
 def tells_day(sentence: str) -> bool:
     """Return whether a sentence is relative to its day: it has a word such as `yesterday`, or one for a change."""
     return bool(_RELATIVE.search(plain_key(sentence)))

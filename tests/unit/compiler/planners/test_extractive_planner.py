@@ -155,6 +155,14 @@ def test_rebuilt_section_has_the_remaining_sentences() -> None:
     assert extractive.write_section(draft) == "- 2026-03-01: Then Beatriz moved to a new flat."
 
 
+@pytest.mark.parametrize("title", ["Rent the smaller boat", "Boat"])
+def test_rebuilt_first_line_of_a_decision_tells_the_day(title: str) -> None:
+    left = memory("m2", "We decided to rent the smaller boat.")
+    line = replace(section("", "m2"), slug="")
+    draft = Draft(PageKey(PageType.DECISION, "boat"), title, line, "", (left,), (title,))
+    assert extractive.quote(draft) == "2026-03-01: We decided to rent the smaller boat."
+
+
 def cafes(city: str, count: int) -> tuple[list[BatchMemory], list[CreatePage]]:
     memories = [
         memory(

@@ -120,6 +120,7 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
     bodies = {one.slug: one.body_md for one in page.sections}
     assert page.type is PageType.DECISION
     assert "2026" in bodies["context"]
+    assert page.summary.startswith("2026-"), "the first line tells the day"
     assert ("rationale" in bodies) == ("because" in text)
     assert all(one.memory_ids == ("m1",) for one in page.sections)
 
