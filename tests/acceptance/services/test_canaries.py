@@ -181,7 +181,9 @@ def files_with(words: dict[str, str], directory: Path, database: str = "") -> di
     Of the databases of a server only the one with the number `database` is searched.
     """
     found: dict[str, list[str]] = {}
-    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+    # Other tests drop their databases meanwhile: unlike `rglob`, `walk` passes over a folder that is gone.
+    walked = [Path(folder, name) for folder, _, names in os.walk(directory) for name in names]
+    for path in sorted(walked):
         place = path.relative_to(directory)
         if place.parts[0] == "base" and place.parts[1] != database:
             continue
