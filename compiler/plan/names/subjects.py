@@ -323,15 +323,13 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
 
 
 def _bearer(key: str, subject: Subject, found: Mapping[str, Subject]) -> Subject | None:
-    """Return the only person with a surname that has a title or stands beside the full name: `Dr. Reuter`, `Uribe`; else None."""
+    """Return the only person with this surname: the full name for `Dr. Reuter`, `Señor Uribe` for `Uribe`; else None."""
     surname_key = surname(key)
     if subject.kind not in (NameKind.THING, NameKind.PERSON) or " " in (surname_key or key):
         return None
     ending = [one for other, one in found.items() if other != key and other.endswith(f" {surname_key or key}")]
     addressed = [one for one in ending if surname(one.key)]
-    people = (one for one in ending if one.kind in (NameKind.THING, NameKind.PERSON))
-    is_beside = any(not subject.memories.keys().isdisjoint(one.memories) for one in people)
-    if surname_key or is_beside or is_titled(key, (memory.text for memory in subject.memories.values())):
+    if surname_key or is_titled(key, (memory.text for memory in subject.memories.values())):
         full = [one for one in ending if not surname(one.key) and _is_person_like(one.key)]
         if len(full) == 1 and len(addressed) < (1 if surname_key else LEAST_ACTS):
             return full[0]

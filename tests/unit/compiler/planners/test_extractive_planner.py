@@ -103,20 +103,6 @@ def test_a_nickname_and_a_full_name_are_the_same_person() -> None:
     assert "Mel" in [one.name for one in proposal.new_pages[1].aliases]
 
 
-def test_a_surname_that_stands_beside_the_full_name_is_that_person() -> None:
-    told = (
-        memory("m1", "Ana: I watched Olga Brandt and Brandt won again after a long fight."),
-        memory("m2", "Ana: My favourite player is Olga Brandt for her calm serve."),
-        memory("m3", "Ana: I saw Brandt on the small court in the morning."),
-    )
-    (found,) = [one for one in extractive.plan_leaf(batch(*told)).new_pages if "Brandt" in one.title]
-    assert found.title == "Olga Brandt"
-    assert {"m1", "m2", "m3"} == {one for section in found.sections for one in section.memory_ids}
-    apart = (replace(told[0], text="Ana: I watched Olga Brandt, who won again after a long fight."), *told[1:])
-    (found,) = [one for one in extractive.plan_leaf(batch(*apart)).new_pages if "Brandt" in one.title]
-    assert {"m1", "m2"} == {one for section in found.sections for one in section.memory_ids}
-
-
 def test_a_name_after_a_form_of_address_is_the_person_with_a_surname_too() -> None:
     told = (
         memory("m1", "I paid Dona Odete Teles two months of rent for the flat."),
