@@ -88,8 +88,8 @@ _CONTACT = re.compile(
 def definition(sentence: str, keys: Collection[str]) -> int:
     """Return how well a sentence or its best clause defines the subject, 0 to 6: 6 for a definition, 3 if it begins with it."""
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
-    plain = without_longer(plain_key(text), sentence, keys)
-    clauses = [plain, *map(plain_key, _owned(sentence)), *_clauses(sentence)]
+    clauses = [plain_key(text), *map(plain_key, _owned(sentence)), *_clauses(sentence)]
+    clauses = [without_longer(one, sentence, keys) for one in clauses]
     found = max((_defined(clause, key) for clause in clauses for key in keys), default=0)
     marked = " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
     found = max(found, *(_beside(marked, key) for key in keys)) if found < KIND else found

@@ -176,13 +176,9 @@ def _goes_on(sentence: str, keys: Collection[str]) -> bool:
 
 
 def attributed(quoted: tuple[str, ...], memory: BatchMemory) -> tuple[str, ...]:
-    """Return the sentences, those in the first person prefixed with the speaker that the memory names."""
+    """Return the sentences, each prefixed with the speaker that the memory names: what a speaker thinks is no fact."""
     speaker = speaker_of(memory.text)
-    return tuple(f"{speaker}: {one}" if speaker and _needs_speaker(one) else one for one in quoted)
-
-
-def _needs_speaker(sentence: str) -> bool:
-    return not speaker_of(sentence) and speaks_of_self(plain_key(sentence).split())
+    return tuple(f"{speaker}: {one}" if speaker and not speaker_of(one) else one for one in quoted)
 
 
 def _names(sentence: str, keys: Collection[str]) -> bool:

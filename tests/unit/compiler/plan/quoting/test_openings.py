@@ -68,6 +68,7 @@ def test_name_opens_with_what_a_speaker_has_of_it_and_not_with_a_longer_name_or_
     own = "Iris: I plan to climb the Wawel on Friday morning."
     longer = "The Wawel Museum is also worth a visit for the treasures of the Wawel."
     assert opening((longer, own), {"wawel"}) == own
+    assert opening((f"Omar: {longer}", own), {"wawel"}) == own
     assert opening(("There is no place in this world called Wawel.", own), {"wawel"}) == own
     assert opening(("Iris: I think it was: Wawel, Mostek, Kazia and Lidka", own), {"wawel"}) == own
 

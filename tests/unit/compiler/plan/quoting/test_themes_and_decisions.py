@@ -415,15 +415,17 @@ def test_what_a_person_likes_visits_and_who_is_related_has_its_own_section() -> 
     assert "overview" in sections
 
 
-def test_a_line_in_the_first_person_names_its_speaker() -> None:
+def test_a_line_of_a_talk_names_its_speaker() -> None:
     proposal = extractive.plan_leaf(
         batch(
             memory("m1", "Nina: Hello. I bought new glaze for the pottery class."),
             memory("m2", "Nina: My pottery wheel finally arrived from Spain."),
-            memory("m3", "Omar: The pottery fair opens next week downtown."),
+            memory("m3", "Omar: Good evening. The pottery of Faro is the worst on the whole coast."),
         )
     )
-    assert "- Nina: I bought new glaze" in page_of(proposal, "Pottery").sections[0].body_md
+    body = page_of(proposal, "Pottery").sections[0].body_md
+    assert "- Nina: I bought new glaze" in body
+    assert "- Omar: The pottery of Faro is the worst" in body, "an opinion is no fact"
 
 
 def test_a_line_tells_its_day_where_it_counts_from_it() -> None:
