@@ -82,7 +82,7 @@ def journal() -> list[NewMemory]:
     """Return the first half of the demo's journal."""
     return [
         NewMemory(one.text, one.id, one.occurred_at, metadata=one.metadata)
-        for one in corpus.memories()[:220]
+        for one in corpus.memories()[:90]
         if one.occurred_at is not None
     ]
 
