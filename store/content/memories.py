@@ -181,6 +181,7 @@ async def write(
         if found:
             seq = change_seq + created + updated
             rows = [given[row["place"] - 1] for row in found]
+            # A record's own iteration gives values, not names.
             merged = {name: [row[name] for row in found] for name in dict(found[0]) if name not in _NOT_VALUES}
             columns = _columns(rows) | _text_columns(rows) | merged
             await _sql.write_memories(connection, **scope.key, **columns, change_seq=seq, now=now)

@@ -123,7 +123,7 @@ def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
 def _decided(sentence: str, *, is_tagged: bool) -> str:
     """Return the words of the decision; empty if the sentence decides nothing, or only a thing of the day (`go out`)."""
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
-    if _DOUBTFUL.search(text) or _LONG_AGO.search(plain_key(text)):
+    if _DOUBTFUL.search(text):
         return ""
     label, marker, henceforth = _LABEL.match(text), _DECIDED.search(text), _HENCEFORTH.search(text)
     text = _ENTSCHIEDEN.sub("", text) if marker else text
@@ -131,6 +131,8 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
         rest = text[label.end() :]
         second_marker = _DECIDED.search(rest)
         return rest[second_marker.end() :] if second_marker and _is_own(rest, rest[: second_marker.start()]) else rest
+    if marker and _LONG_AGO.search(plain_key(text[: marker.start()])):
+        return ""
     if marker and _is_own(sentence, text[: marker.start()]):
         decided = text[marker.end() :]
         _, colon, clause = decided.partition(": ")

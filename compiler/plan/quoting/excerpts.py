@@ -217,13 +217,16 @@ def line(sentence: str, memory: BatchMemory) -> str:
 
 def day_of(sentence: str, memory: BatchMemory) -> str:
     """Return the prefix for a sentence that is relative to its day (`2026-03-01: `), empty for any other."""
-    return f"{memory.occurred_at:%Y-%m-%d}: " if tells_day(sentence) else ""
+    return _day(memory) if tells_day(sentence) else ""
 
 
 def dated(sentence: str, memory: BatchMemory) -> str:
     """Return a sentence with the day of its memory before it, once: what was decided holds from then on, and may be reversed."""
-    day = f"{memory.occurred_at:%Y-%m-%d}: "
-    return sentence if sentence.startswith(day) else f"{day}{sentence}"
+    return sentence if sentence.startswith(_day(memory)) else f"{_day(memory)}{sentence}"
+
+
+def _day(memory: BatchMemory) -> str:
+    return f"{memory.occurred_at:%Y-%m-%d}: "
 
 
 def tells_day(sentence: str) -> bool:

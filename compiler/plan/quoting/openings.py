@@ -131,8 +131,9 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     sentence = COPULA.sub(" est ", sentence)
     text = plain_key(sentence.removeprefix(f"{speaker}: "))
     words = set(text.split())
-    found = 0 if is_led else -2 if POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0
-    found -= 0 if is_led else _looseness(sentence, words)
+    found = 0
+    if not is_led:
+        found = (-2 if POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0) - _looseness(sentence, words)
     found -= 2 if _REACTING.search(text) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = speaks_of_self(words)

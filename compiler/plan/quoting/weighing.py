@@ -127,15 +127,13 @@ def theme_place(sentence: str, keys: Collection[str]) -> int:
 
 
 def is_listed(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether the sentence names the theme only as a later item of a list of three or more short ones."""
+    """Return whether the sentence names the theme only in a list of three or more: not first, and beside another short item."""
     items = _ITEM.split(sentence)
     is_short = [len(one.split()) <= _LISTED_WORDS for one in items]
     named = [at for at, one in enumerate(items) if _has_theme(one, keys)]
-    return (
-        len(items) >= _LEAST_LISTED
-        and bool(named)
-        and all(at and is_short[at] and any(is_short[at - 1 : at] + is_short[at + 1 : at + 2]) for at in named)
-    )
+    if len(items) < _LEAST_LISTED or not named:
+        return False
+    return all(at and is_short[at] and any(is_short[at - 1 : at + 2 : 2]) for at in named)
 
 
 def is_aside(sentence: str, keys: Collection[str]) -> bool:

@@ -89,9 +89,18 @@ def test_the_end_of_what_somebody_was_opens_the_page() -> None:
     ("better", "other"),
     [
         ("Pottery calms Olga after a long week at the bank.", "Olga joined her neighbours for one evening of pottery."),
-        ("Olga bakes pots in the pottery of her town.", "Olga tried chess, bread, pottery and other things."),
-        ("Olga keeps a pottery behind her house.", "Olga opened the doors of her pottery last Friday."),
-        ("Olga keeps a pottery behind her house.", "Olga suggested some pottery to her sister Vera."),
+        (
+            "Olga burns cups for half of the town in her pottery.",
+            "Olga tried chess, pottery, bread and a few more things.",
+        ),
+        (
+            "Olga burns cups for half of the town in her pottery.",
+            "Olga opened the pottery last Friday for all of her friends.",
+        ),
+        (
+            "Olga burns cups for half of the town in her pottery.",
+            "Olga suggested some pottery to her sister for the winter.",
+        ),
     ],
 )
 def test_theme_of_notes_opens_with_what_it_is_to_somebody(better: str, other: str) -> None:

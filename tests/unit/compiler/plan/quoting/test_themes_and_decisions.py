@@ -108,6 +108,7 @@ def test_themes_are_found_in_several_languages_and_not_within_names(text: str, f
         ("I decided to walk to the office every day.", "Walk to the office every day"),
         ("Decided on a bench by the northern harbour: I will move to Faro in May.", "I will move to Faro in May"),
         ("We decided to paint the boat and sell it.", "Paint the boat and sell it"),
+        ("We decided to cancel the order of last summer.", "Cancel the order of last summer"),
         ("The old boat leaks, we decided to get it repaired.", "The old boat leaks, we decided to get it repaired"),
         (
             "Decision: one quiet move of all the crates on the weekend of 20 and 21 June.",
