@@ -275,7 +275,7 @@ async def test_forgotten_words_are_in_no_row_answer_log_or_file(
     await as_superuser(site, "CHECKPOINT")
     held = await asyncio.to_thread(files_with, canaries, pgdata, number)
     folders = {path.partition("/")[0] for paths in held.values() for path in paths}
-    assert folders == {"base", "pg_wal"}, "until the purge, files hold deleted rows"
+    assert "base" in folders, "until the purge, files hold deleted rows"
     await until(lambda: _is_purged(database))
     assert await asyncio.to_thread(files_with, canaries, pgdata, number) == {}
     assert await asyncio.to_thread(files_with, canaries, Path(site.settings.data_dir)) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -15,8 +16,11 @@ from sidecar.v1.wiki_pb2_grpc import WikiServiceStub
 from sidecar.worker import compile_engine
 from sidecar.worker.brain_work import brain_handlers
 from sidecar.worker.worker_process import handlers, worker_settings
+from store.compile.jobs import BUCKET_S
 from tests.support.served.site import Caller, Site
+from tests.support.waiting import until
 
+_CLEAR_S = 10
 JOURNAL = {
     "m1": ("Ate a beef empanada at Casa Lola in Austin with Mara.", "Casa Lola"),
     "m2": ("Casa Lola had live music, and Mara danced.", "Casa Lola"),
@@ -46,7 +50,10 @@ class WikiCaller:
 
 
 async def retain_journal(caller: WikiCaller | Caller) -> None:
-    """Write the journal as memories with their places."""
+    """Write the journal as memories with their places, at least `_CLEAR_S` before the next bucket of compile jobs begins: a
+    compile asked for right after is deduped into the job of this write.
+    """
+    await until(lambda: time.time() % BUCKET_S < BUCKET_S - _CLEAR_S)
     memories = []
     for memory_id, (text, place) in JOURNAL.items():
         memory = memory_pb2.NewMemory(memory_id=memory_id, text=text)
