@@ -16,6 +16,8 @@ from compiler.plan.facts.past import Origin, origin
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
+from compiler.plan.names.themes import themes_in
+from compiler.plan.names.tokens import NO_TOKEN, bare, bare_key, tokens_of
 from compiler.plan.text.german_nouns import (
     KINDS_BEFORE,
     determines,
@@ -90,16 +92,6 @@ _KINDS = {
     "venue": NameKind.PLACE,
     "city": NameKind.CITY,
 }
-_TOKEN = re.compile(
-    r"(?:Dr|Dra|Prof|Mr|Mrs|Ms|Sr|Sra|Srta|Hr|Fr|Mme|Ing)\.(?=\s+[^\W\d_a-z])|"
-    r"(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[A-Z][A-Z\d]+(?::[A-Z\d]+)+(?!\w)|"
-    r"[^\W_](?:[\w'’.-]*[^\W_])?(?:(?:\+\+?|#)(?![\w+#]))?|[^\w\s]|\n"
-)
-_POSSESSIVE = re.compile(
-    r"['’](?i:s)?$|(?<=\w{4})-[a-z]\w*$"
-    r"|(?<=\w)-(?:based|style|like|themed|related|inspired|powered|free|made|led|run|ish|san|kun|chan|era|born|friendly|driven"
-    r"|specific|only|wide|side|level|type|backed|ready|first|native|compatible|basierte?[rns]?)$"
-)
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
 _OPENING = frozenset(["'", "’", "-", "–", "(", "*", "_", "["])
 _BETWEEN = frozenset([";"])
@@ -107,7 +99,6 @@ _CALLING = re.compile(r"[!?？！](?:\s|$)")
 _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
 _COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
-_NO_TOKEN = ""
 _APART = frozenset(["&"])
 
 
@@ -167,6 +158,17 @@ def declared(memory: BatchMemory) -> Iterator[Spotted]:
     yield from _listed(city_of(memory), NameKind.CITY)
 
 
+def themed(memory: BatchMemory) -> Iterator[Spotted]:
+    """Yield the themes of the memory's text."""
+    return (Spotted(title, NameKind.THEME, is_told=True) for title in themes_in(memory.text))
+
+
+def begins_told(one: Spotted, told: Iterable[Spotted], text: str) -> bool:
+    """Return whether a name that the text only has with a possessive sign begins a told name: `at Jo's`, of `Jo's Coffee`."""
+    is_begun = any(other.is_told and other.name.startswith((f"{one.name}'s ", f"{one.name}’s ")) for other in told)
+    return is_begun and not re.search(rf"(?<!\w){re.escape(one.name)}(?![\w'’])", text)
+
+
 def known_names(names: Iterable[str]) -> Known:
     """Return the names, given as plain keys, in the form that `spotted` searches."""
     by_first: dict[str, set[tuple[str, ...]]] = {}
@@ -187,12 +189,12 @@ def spotted(text: str, known: Known) -> list[Spotted]:
     A known name within a longer run does not count, so that a run means the same whichever names are known; nor does one partly
     in lower case of which no word is in a run (`Big chungus`): a text before the name was known would not have it.
     """
-    tokens = _TOKEN.findall(text)
+    tokens = tokens_of(text)
     spans = list(_spans(tokens))
-    certain = {_key(one.name) for _, _, one in spans if not (one.is_initial or one.is_noun)}
-    nouns = {_key(one.name) for _, _, one in spans if one.is_noun}
+    certain = {bare_key(one.name) for _, _, one in spans if not (one.is_initial or one.is_noun)}
+    nouns = {bare_key(one.name) for _, _, one in spans if one.is_noun}
     places = [at for at, token in enumerate(tokens) if token[0].isalnum()]
-    keys = [_key(tokens[at]) for at in places]
+    keys = [bare_key(tokens[at]) for at in places]
     found: list[Spotted] = []
     for at, key in enumerate(keys):
         words = next((one for one in known.by_first.get(key, ()) if tuple(keys[at : at + len(one)]) == one), ())
@@ -208,8 +210,8 @@ def spotted(text: str, known: Known) -> list[Spotted]:
             found.append(
                 Spotted(_written(tokens[start:end]), is_initial=name not in certain | nouns, is_noun=name in nouns)
             )
-            tokens[start:end] = [_NO_TOKEN] * (end - start)
-            keys[at : at + len(words)] = [_NO_TOKEN] * len(words)
+            tokens[start:end] = [NO_TOKEN] * (end - start)
+            keys[at : at + len(words)] = [NO_TOKEN] * len(words)
     found.extend(Spotted(name) for name in known.unspaced if name in text)
     found.extend(one for _, _, one in _spans(tokens))
     return found
@@ -217,7 +219,7 @@ def spotted(text: str, known: Known) -> list[Spotted]:
 
 def runs(text: str) -> list[Spotted]:
     """Return the runs of capitalised words in a text, without words that are capitalised only because they start a sentence."""
-    return [one for _, _, one in _spans(_TOKEN.findall(text))]
+    return [one for _, _, one in _spans(tokens_of(text))]
 
 
 def _listed(value: object, kind: NameKind) -> Iterator[Spotted]:
@@ -242,7 +244,7 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
     every = (*tokens, ".")
     is_german_text = is_german(token.lower() for token in every)
     for at, token in enumerate(every):
-        if token != _NO_TOKEN and _is_capital(token):
+        if token != NO_TOKEN and _is_capital(token):
             if not run:
                 initial, called = starts, before
             run.append(token)
@@ -255,7 +257,7 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
             run = []
         before = token.lower() if token not in _JOINING else before
         if token not in _JOINING:
-            starts = token != _NO_TOKEN and not token[0].isalnum() and token not in _BETWEEN
+            starts = token != NO_TOKEN and not token[0].isalnum() and token not in _BETWEEN
         elif token not in _OPENING:
             starts = False
 
@@ -282,10 +284,10 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
         start = 2
     words = run[start:end]
     if words and len(words) <= MAX_RUN_WORDS and not all(map(_is_common, words)) and not _is_code(words):
-        opens, common = is_initial and start == 0, len(words) == 1 and plain_key(_bare(words[0])) in COMMON_WORDS
+        opens, common = is_initial and start == 0, len(words) == 1 and plain_key(bare(words[0])) in COMMON_WORDS
         if is_named or not (opens and common):
             words[:1] = ["Herr"] if words[0] == "Herrn" else words[:1]
-            name = " ".join([*words[:-1], _bare(words[-1])])
+            name = " ".join([*words[:-1], bare(words[-1])])
             if joint := joint_of_place(words):
                 yield from _named(run[: start + joint], at, is_initial=is_initial, is_named=is_named)
                 yield from _named(run[start + joint + 1 : end], at + start + joint + 1, is_initial=False)
@@ -301,7 +303,7 @@ def _is_labelled(tokens: Sequence[str], end: int, run: Sequence[str]) -> bool:
         return False
     label = tokens[:length]
     is_short = all(word[:1].isalnum() or word in _JOINING for word in label if word)
-    if len(run) < 2 and all(word == _NO_TOKEN or word[0].isupper() for word in label):
+    if len(run) < 2 and all(word == NO_TOKEN or word[0].isupper() for word in label):
         return False  # a speaker, whose first word may be any word
     return is_short and not tokens[end][:1].isalpha() and COMMON_WORDS.isdisjoint(map(plain_key, run))
 
@@ -353,29 +355,20 @@ def _is_within(tokens: list[str], start: int, end: int) -> bool:
     """Return whether these tokens are part of a longer name, with or without a connector between."""
     after = end + 1 if end < len(tokens) and tokens[end].lower() in CONNECTORS else end
     before = start - 2 if start and tokens[start - 1].lower() in CONNECTORS else start - 1
-    is_owner = _bare(tokens[end - 1]) != tokens[end - 1]
+    is_owner = bare(tokens[end - 1]) != tokens[end - 1]
     return (not is_owner and after < len(tokens) and _is_telling(tokens[after])) or (
-        before >= 0 and _is_telling(tokens[before]) and _bare(tokens[before]) == tokens[before]
+        before >= 0 and _is_telling(tokens[before]) and bare(tokens[before]) == tokens[before]
     )
 
 
 def _is_telling(token: str) -> bool:
-    return token != _NO_TOKEN and _is_capital(token) and not _is_common(token)
+    return token != NO_TOKEN and _is_capital(token) and not _is_common(token)
 
 
 def _written(tokens: list[str]) -> str:
     """Return the tokens of a name as text: signs are joined to the word before."""
     name = "".join(f" {token}" if token[0].isalnum() or token in _APART else token for token in tokens[:-1])
-    return f"{name} {_bare(tokens[-1])}".strip()
-
-
-def _bare(token: str) -> str:
-    return _POSSESSIVE.sub("", token) or token
-
-
-@lru_cache(maxsize=8192)
-def _key(token: str) -> str:
-    return plain_key(_bare(token))
+    return f"{name} {bare(tokens[-1])}".strip()
 
 
 @lru_cache(maxsize=8192)

@@ -15,8 +15,19 @@ from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.same_names import country, is_titled, main_key, main_name, surname
 from compiler.plan.names.spelling import are_distinct
-from compiler.plan.names.spotting import NameKind, Spotted, acts, declared, known_names, runs, speaker_of, spotted
-from compiler.plan.names.themes import is_form, themes_in
+from compiler.plan.names.spotting import (
+    NameKind,
+    Spotted,
+    acts,
+    begins_told,
+    declared,
+    known_names,
+    runs,
+    speaker_of,
+    spotted,
+    themed,
+)
+from compiler.plan.names.themes import is_form
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.german_nouns import is_german_compound, is_german_noun
 from compiler.plan.text.kin import introductions, is_owned, kind_of
@@ -164,10 +175,8 @@ def _introduce(found: dict[str, Subject], key: str) -> bool:
         (name, memory) for memory in kin.memories.values() for own, name in introductions(memory.text) if own == kind
     ]
     by_key = {plain_key(name): (name, memory) for name, memory in introduced}
-    names = {
-        *by_key,
-        *(other for other in found if kind_of(other.partition(" ")[0]) == kind and _is_person_like(other)),
-    }
+    people_of_kind = (one for one in found if kind_of(one.partition(" ")[0]) == kind and _is_person_like(one))
+    names = {*by_key, *people_of_kind}
     whole = [name for name in names if not any(other.startswith(f"{name} ") for other in names)]
     if len(whole) != 1:
         return len(whole) > 1
@@ -256,7 +265,8 @@ def _recall(subject: Subject, mention: Mention, earlier: Mapping[str, BatchMemor
         memory = earlier.get(memory_id)
         if memory is None:
             continue
-        same = [one for one in names_of(memory) if main_key(plain_key(one.name)) == subject.key]
+        shown = (*declared(memory), *runs(memory.text), *themed(memory))
+        same = [one for one in shown if main_key(plain_key(one.name)) == subject.key]
         for one in same or (Spotted(mention.alias, is_initial=True),):
             subject.see(one, memory)
 
@@ -264,15 +274,6 @@ def _recall(subject: Subject, mention: Mention, earlier: Mapping[str, BatchMemor
 def _called(subjects: Iterable[Subject]) -> set[str]:
     """Return the keys of the subjects that a memory uses as a form of address."""
     return {one.key for one in subjects if any(one.key in addressed(memory.text) for memory in one.memories.values())}
-
-
-def names_of(memory: BatchMemory) -> list[Spotted]:
-    """Return the names and themes that a memory shows by itself, without known names."""
-    return [*declared(memory), *runs(memory.text), *_themes(memory)]
-
-
-def _themes(memory: BatchMemory) -> Iterable[Spotted]:
-    return (Spotted(title, NameKind.THEME, is_told=True) for title in themes_in(memory.text))
 
 
 def _pages(pages: Iterable[Page]) -> dict[str, Page]:
@@ -292,9 +293,10 @@ def _seen(memories: Iterable[BatchMemory], known: Collection[str]) -> dict[str, 
     lookout = known_names({*known, *(plain_key(one.name) for _, names in every for one in names)})
     found: dict[str, Subject] = {}
     for memory, names in every:
-        for one in (*names, *spotted(memory.text, lookout), *_themes(memory)):
+        for one in (*names, *spotted(memory.text, lookout), *themed(memory)):
             key = main_key(plain_key(one.name))
-            if key and (one.kind is NameKind.THEME or one.is_told or not (is_form(key) or key in HONORIFICS)):
+            is_word = is_form(key) or key in HONORIFICS or begins_told(one, names, memory.text)
+            if key and (one.kind is NameKind.THEME or one.is_told or not is_word):
                 found.setdefault(key, Subject(key)).see(one, memory)
     return found
 

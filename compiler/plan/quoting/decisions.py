@@ -79,6 +79,7 @@ _EVERYDAY = re.compile(
         | (?:start|try)\s(?:an?|the|another)\s(?:\w+\s){0,2}(?:show|series|movie|film|book|recipe|dish|restaurant)
         | spend\s(?:(?:some|the|an?|my|our)\s)?(?:\w+\s)?(?:time|day|night|morning|afternoon|evening|weekend)\b
         | stay\s(?:in|home|inside|up|at\shome) | (?:stop|swing|drop)\sby | check\s(?:out|it|in)
+        | try\s(?:my|our|his|her|their)\shand\b
         | do\s(?:an?|the|some)\b | (?:an?|the|this|that|my|your)\s(?:\w+\s)?(?:answer|guess|flow)\b
         | (?:eat|grab|order|watch|sleep|call|text|cook|bake|wait|walk|listen|treat|binge|relax|surprise|wear|freshen)\b
     )""",

@@ -29,13 +29,23 @@ _DISCOURSE = re.compile(
     r"|as i \w+ to say|like i said|you know|for example|and also)\b"
 )
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
+# `I did that`, `she swims there`: what they mean is in another sentence, unless a place is named before.
+_REFERRING = re.compile(
+    r"\b(?:do|does|did|doing|done) (?:that|it|so|this)\b"
+    r"|\bthere\b(?!['’]| (?:is|are|was|were|has|have|had|will|would|isn|aren|wasn|weren|must|may|might|can))",
+    re.IGNORECASE,
+)
+_PLACE_BEFORE = re.compile(r"\b(?:in|at|to|from|of|near|into|around|visit\w*) (?:the )?[A-Z]")
+# A noun that a `he` or `she` after it may mean: `a coworker`, `my old boss`.
+_ANTECEDENT = re.compile(r"\b(?:an?|my|our|another|some|every) [a-z]")
 _OF = r"(?:of|on|de|do|da|dos|das|del|di|della|von|du)(?: (?:the|la|el|los|las|le|les))?"
 # Types of places on a map that tell nothing about one.
 _NO_KINDS = frozenset(
     ["premise", "route", "establishment", "point_of_interest", "street_address", "natural_feature", "political"]
 )
 _DAY = re.compile(r"^\d{4}-\d\d-\d\d: ")
-_OTHERS = frozenset(["he", "she", "him", "her", "his", "hers", "they", "their"])
+_ONE_PERSON = frozenset(["he", "she", "him", "her", "his", "hers"])
+_SEVERAL = frozenset(["they", "their"])
 _LONGEST = 240
 _SHORTEST_WORDS = 3
 _WORDS = 12
@@ -46,8 +56,8 @@ _CHANGE_CHARS = 24
 
 _SAYINGS = """
 says said thinks asked asks told wants recommends recommended suggests suggested mentions mentioned indicates indicated expresses
-expressed congratulates congratulated encourages encouraged shared shares hopes admires dice dijo diz disse sagt sagte meint
-findet dit
+expressed congratulates congratulated encourages encouraged shared shares hopes admires talks talked discusses discussed describes
+described dice dijo diz disse sagt sagte meint findet dit
 """
 _SAYING = frozenset(_SAYINGS.split())
 
@@ -129,11 +139,14 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     """
     speaker = speaker_of(sentence)
     sentence = COPULA.sub(" est ", sentence)
-    text = plain_key(sentence.removeprefix(f"{speaker}: "))
+    said = sentence.removeprefix(f"{speaker}: ")
+    text = plain_key(said)
     words = set(text.split())
     found = 0
     if not is_led:
-        found = (-2 if POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0) - _looseness(sentence, words)
+        found = (-2 if POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0) - _looseness(
+            sentence.removeprefix(f"{speaker}: "), text
+        )
     found -= 2 if _REACTING.search(text) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = speaks_of_self(words)
@@ -182,7 +195,18 @@ def is_fragment(every: Iterable[str], keys: Collection[str]) -> bool:
     return len(found) == 1 and None not in found and found.isdisjoint(STOP_WORDS)
 
 
-def _looseness(sentence: str, words: Collection[str]) -> int:
-    """Return how much a sentence depends on others, 0 to 2: 1 for a word like `it` or `there`, 1 for a `she` without a name."""
+def _looseness(sentence: str, text: str) -> int:
+    """Return how much a sentence depends on others, 0 to 4.
+
+    1 for a word like `it`, 2 for `did that` or a `there` without a place before it; then 1 for a `they`, 2 for a `she` without a
+    name in the sentence or a noun before it.
+    """
+    words = text.split()
     found = 0 if _LOOSE.isdisjoint(words) else 1
-    return found + (0 if _OTHERS.isdisjoint(words) or runs(sentence) else 1)
+    referring = _REFERRING.search(sentence)
+    if referring and not _PLACE_BEFORE.search(sentence, 0, referring.start()):
+        found = 2
+    other = next((at for at, word in enumerate(words) if word in _ONE_PERSON), 0)
+    if runs(sentence) or (other and _ANTECEDENT.search(" ".join(words[:other]))):
+        return found
+    return found + (2 if not _ONE_PERSON.isdisjoint(words) else 0 if _SEVERAL.isdisjoint(words) else 1)

@@ -9,6 +9,7 @@ from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import themes_in
 from compiler.plan.quoting.excerpts import excerpt
 from compiler.planners import extractive, gazetteer
+from tests.support.compiler.plan_cases import at as at_place
 from tests.support.compiler.plan_cases import batch, memory
 
 
@@ -34,6 +35,11 @@ def names(text: str) -> list[str]:
         ("We moved to easyVET in May.", ["easyVET"]),
         ("It used 40 kWh in May.", []),
         ("Adler takes cards; Strix takes none.", ["Strix"]),
+        ("We flew to Trinidad and Tobago with Olga and Rui.", ["Trinidad and Tobago", "Olga", "Rui"]),
+        ("Fomos ao ballet ver Romeu e Julieta.", ["Romeu e Julieta"]),
+        ("We had lunch near Ilka's bakery.", ["Ilka's bakery"]),
+        ("We had lunch near Ilka's house.", ["Ilka"]),
+        ("We talked about Vigo's restaurant scene.", ["Vigo"]),
     ],
 )
 def test_certain_names_of_a_note(text: str, found: list[str]) -> None:
@@ -133,3 +139,12 @@ def test_two_memories_are_enough_for_a_name_that_their_metadata_tells() -> None:
     said = ("Lunch with Rui at the Ferrypost.", "The wedding will be at the Ferrypost in May.")
     seen = [memory(f"m{at}", text, {"entities": ["Ferrypost"]}, day=at) for at, text in enumerate(said)]
     assert [one.title for one in extractive.plan_leaf(batch(*seen)).new_pages] == ["Ferrypost"]
+
+
+def test_short_form_of_a_place_that_bears_its_owners_name_is_no_name_of_its_own() -> None:
+    said = ("Flat white at Ilka's on Main Street.", "Ilka's on Main Street had no milk.")
+    seen = [memory(f"m{at}", text, at_place("Ilka's Coffee", "Vigo"), day=at) for at, text in enumerate(said)]
+    assert "Ilka" not in [one.title for one in extractive.plan_leaf(batch(*seen)).new_pages]
+    with_her = memory("m2", "Flat white with Ilka at Ilka's on Main Street.", at_place("Ilka's Coffee", "Vigo"), day=2)
+    again = memory("m3", "Ilka sold a boat to Rui.", day=3)
+    assert "Ilka" in [one.title for one in extractive.plan_leaf(batch(*seen, with_her, again)).new_pages]

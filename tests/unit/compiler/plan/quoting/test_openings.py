@@ -101,6 +101,22 @@ def test_the_end_of_what_somebody_was_opens_the_page() -> None:
             "Olga burns cups for half of the town in her pottery.",
             "Olga suggested some pottery to her sister for the winter.",
         ),
+        (
+            "Olga keeps in the shed behind the old mill her best pottery.",
+            "Olga talks about pottery on the shelf of a cousin from Vigo.",
+        ),
+        (
+            "In a pit near Vigo with wood from the beach we fired our first pottery.",
+            "Olga does pottery there every Sunday at eight with her sister.",
+        ),
+        (
+            "Vera: I had a colleague throw his whole pottery away one day.",
+            "Vera: I cannot count how much pottery he broke in the end.",
+        ),
+        (
+            "Vera: I sold to a man from the old harbour most of my pottery.",
+            "Vera: I did that with pottery of my own on one of the Mondays.",
+        ),
     ],
 )
 def test_theme_of_notes_opens_with_what_it_is_to_somebody(better: str, other: str) -> None:

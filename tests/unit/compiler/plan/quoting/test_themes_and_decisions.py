@@ -137,6 +137,7 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "I decided to have a quick lunch by the pier.",
         "We decided to go out for dinner with the neighbours.",
         "I decided to wear my heavy grey jacket.",
+        "I decided to try my hand at the big drums.",
         "Nina: Last summer we decided to rent the smaller boat.",
         "Letztes Jahr haben wir beschlossen, das kleine Boot zu mieten.",
         "After the match we decided to freshen up and go and watch another one.",

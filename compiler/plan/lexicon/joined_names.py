@@ -1,0 +1,19 @@
+"""Names with a word in lower case: two names that are one with the `and` between them, and places named by their owner."""
+
+# The words before and after `and` in names, one pair each.
+JOINED = """
+Turks Caicos|Trinidad Tobago|Antigua Barbuda|Bosnia Herzegovina|Bosnien Herzegowina|Bósnia Herzegovina|Kitts Nevis
+Tomé Príncipe|Tome Principe|Pierre Miquelon|Wallis Futuna|Newfoundland Labrador|Tyne Wear|Marks Spencer|Barnes Noble
+Procter Gamble|Johnson Johnson|Dolce Gabbana|Abercrombie Fitch|Smith Wesson|Ernst Young|Rick Morty|Tom Jerry|Ben Jerry
+Lilo Stitch|Phineas Ferb|Penn Teller|Beavis Butthead|Bonnie Clyde|Thelma Louise|Simon Garfunkel|Hall Oates|Mumford Sons
+Romeo Juliet|Romeo Julieta|Romeu Julieta|Dungeons Dragons|Ratchet Clank|Command Conquer|Pride Prejudice|Crime Punishment
+War Peace|Sense Sensibility|Jekyll Hyde|Hansel Gretel|Hänsel Gretel|Crosse Blackwell|Bang Olufsen|Fortnum Mason|Starsky Hutch
+Harold Kumar|Fast Furious|Guns Roses
+"""
+
+# `McGee's bar` is a name, and `London's restaurant scene` is not.
+OWNED = """
+bakery bar barbershop bistro bookshop bookstore brasserie brewery café cafe deli diner gastropub grill pizzeria pub restaurant
+steakhouse tavern taqueria trattoria
+"""
+NOT_OWNED = "scene scenes culture industry chain chains crawl district food menu owner staff week"
