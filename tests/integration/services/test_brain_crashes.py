@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-
 import pytest
 
 from store.content import memories
 from store.db.postgres import Pools, scoped
 from tests.support.compiler.brain_world import ADMIN, ANN, BOB, TENANT, THERE, BrainWorld
+from tests.support.compiler.crashes import brain_crashing, children
 
 CANARY = "Zwitscherklang"
 STEPS = (6, 19, 45)
-
-
-async def killed(database: str, act: str, after: int) -> bool:
-    """Act in another process that kills itself after so many queries, and return whether it did."""
-    arguments = ("-m", "tests.support.compiler.crashes.brain_crashing", database, act, str(after))
-    process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
-    await process.communicate()
-    return process.returncode != 0
 
 
 async def stands(world: BrainWorld) -> set[str]:
@@ -47,7 +37,7 @@ async def test_killed_process_leaves_a_whole_brain_that_the_next_one_finishes(
         if act != "release":
             await world.work()
             assert await stands(world) == everything
-        deaths += await killed(database, act, step)
+        deaths += (await children.run(brain_crashing.act, database, act, killed_at=step)).is_killed
         left = await stands(world)
         assert left <= everything
         if act == "forget":

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,8 +16,8 @@ from store.db.postgres import Pools
 from store.scope import Scope
 from tests.stand_ins.model_server import ModelServer
 from tests.support.compiler.compiling import Clock, all_jobs, fetch, wiki_of, worker_on
+from tests.support.compiler.crashes import children, crashing
 from tests.support.compiler.crashes.crash_world import DOOMED, LAST, engine, prepare
-from tests.support.places import ROOT
 
 STEPS = 200
 DEADLINE_S = 300.0
@@ -113,10 +111,7 @@ async def run(world: World, scope: Scope, *, killed_at: int) -> Left:
 async def steps(world: World, scope: Scope) -> int:
     """Return how many steps an undisturbed worker takes."""
     await prepare(world.pools, scope, world.model)
-    child = await _child(world, scope, sys.maxsize)
-    told, _ = await child.communicate()
-    assert child.returncode == 0
-    return int(told)
+    return (await children.run(crashing.work, *_place(world, scope))).steps
 
 
 def scope_of(number: int) -> Scope:
@@ -126,19 +121,11 @@ def scope_of(number: int) -> Scope:
 
 async def die(world: World, scope: Scope, after: int) -> str:
     """Let a worker die at its nth step, and return the step's name; empty when it did not get there."""
-    child = await _child(world, scope, after)
-    told, _ = await child.communicate()
-    assert child.returncode in (0, -signal.SIGKILL)
-    return told.decode().strip() if child.returncode else ""
+    return (await children.run(crashing.work, *_place(world, scope), killed_at=after)).place
 
 
-async def _child(world: World, scope: Scope, after: int) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.support.compiler.crashes.crashing", world.dsn, world.site.url),
-        *(str(scope.tenant_id), str(scope.owner_id), str(after)),
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-    )
+def _place(world: World, scope: Scope) -> tuple[str, str, Scope]:
+    return world.dsn, world.site.url, scope
 
 
 async def finish(world: World, scope: Scope) -> None:

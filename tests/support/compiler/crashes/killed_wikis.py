@@ -7,12 +7,11 @@ rounds, each with a compile. A worker is killed at a step or after some millisec
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -36,6 +35,7 @@ from store.content.tiers import AuthorityTier, MemoryStatus
 from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.scope import Scope
 from tests.support.compiler.compiling import NOW, Clock, capped, engine_on, fetch, wiki_of, wish, worker_on
+from tests.support.compiler.crashes.children import CONTEXT
 from tests.support.places import ROOT
 
 ROUND_MINUTES = 7
@@ -197,15 +197,10 @@ def _memory(dice: Random, sentences: Sequence[str], memory_id: str) -> NewMemory
 
 @dataclass(slots=True)
 class Campaign:
-    """Where wikis are compiled, killed and rebuilt; children are forked from a process that has imported all."""
+    """Where wikis are compiled, killed and rebuilt."""
 
     pools: Pools
     dsn: str
-    _context: Any = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([__name__, "tests.support.compiler.crashes.loaded_gazetteer"])
 
     async def run(self, scope: Scope, rounds: Sequence[Round], *, page_size: int, is_killed: bool = True) -> KilledWiki:
         """Let all that happen to a wiki, finish its work, and rebuild it."""
@@ -243,7 +238,7 @@ class Campaign:
     async def _die(self, scope: Scope, page_size: int, clock: Clock, step: int, seconds: float) -> bool:
         """Let a worker work until it dies, and return whether it did."""
         place = (self.dsn, str(scope.tenant_id), str(scope.owner_id), page_size, (clock() - NOW) / timedelta(minutes=1))
-        child = self._context.Process(target=_work, args=(*place, step or NEVER, seconds))
+        child = CONTEXT.Process(target=_work, args=(*place, step or NEVER, seconds))
         child.start()
         await asyncio.to_thread(child.join)
         assert child.exitcode in (0, -signal.SIGKILL), child.exitcode

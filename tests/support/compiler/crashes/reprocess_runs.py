@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-import signal
-import sys
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -13,11 +10,10 @@ from store.db.postgres import Pools, tenant_scoped
 from store.ontology import reprocess_jobs
 from store.ontology.reprocess_jobs import ReprocessJob
 from tests.support.compiler.compiling import wiki_of
+from tests.support.compiler.crashes import children, reprocess_crashing
 from tests.support.compiler.governed_world import fill, owners, queue
 from tests.support.compiler.ontologies import WORLD, put_in_force
-from tests.support.places import ROOT
 
-NEVER = 10**9
 LEASE_MINUTES = 5
 
 
@@ -41,7 +37,7 @@ async def run(pools: Pools, dsn: str, tenant_id: UUID, *, pages_at_once: int, lo
     """Let workers do the tenant's job, each killed within `longest` steps at the latest; 0 kills none."""
     chance, killed_at = random.Random(18), list[str]()
     while place := await _worked(
-        dsn, tenant_id, len(killed_at) * LEASE_MINUTES, pages_at_once, chance.randint(2, longest) if longest else NEVER
+        dsn, tenant_id, len(killed_at) * LEASE_MINUTES, pages_at_once, chance.randint(2, longest) if longest else 0
     ):
         killed_at.append(place)
     async with tenant_scoped(pools.background, tenant_id, read_only=True) as connection:
@@ -51,12 +47,5 @@ async def run(pools: Pools, dsn: str, tenant_id: UUID, *, pages_at_once: int, lo
 
 async def _worked(dsn: str, tenant_id: UUID, minutes: int, pages_at_once: int, step: int) -> str:
     """Run a worker that dies at a step, and return the step's name; empty if it ended before."""
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.support.compiler.crashes.reprocess_crashing", dsn, str(tenant_id)),
-        *map(str, (minutes, pages_at_once, step)),
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    told, _ = await child.communicate()
-    assert child.returncode in (0, -signal.SIGKILL)
-    return told.decode().strip() if child.returncode else ""
+    place = (dsn, tenant_id, minutes, pages_at_once)
+    return (await children.run(reprocess_crashing.work, *place, killed_at=step)).place
