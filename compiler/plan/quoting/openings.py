@@ -35,6 +35,8 @@ _REFERRING = re.compile(
     r"|\bthere\b(?!['’]| (?:is|are|was|were|has|have|had|will|would|isn|aren|wasn|weren|must|may|might|can))",
     re.IGNORECASE,
 )
+# `I like also pizza`, `I used to do karate though`: half of what is meant was said before.
+_CONTINUING = re.compile(r"\b(?:also|we both|this one|that one|remember (?:how|when|that)|(?:though|too|more)(?=$))\b")
 _PLACE_BEFORE = re.compile(r"\b(?:in|at|to|from|of|near|into|around|visit\w*) (?:the )?[A-Z]")
 # A noun that a `he` or `she` after it may mean: `a coworker`, `my old boss`.
 _ANTECEDENT = re.compile(r"\b(?:an?|my|our|another|some|every) [a-z]")
@@ -43,6 +45,12 @@ _OF = r"(?:of|on|de|do|da|dos|das|del|di|della|von|du)(?: (?:the|la|el|los|las|l
 _NO_KINDS = frozenset(
     ["premise", "route", "establishment", "point_of_interest", "street_address", "natural_feature", "political"]
 )
+# What a place is whose name ends in such a word, whatever a map calls it.
+_NAMED_KINDS = """
+airport beach bridge castle cathedral church hotel island lake library market museum palace park river stadium station theater
+theatre university zoo
+"""
+_KINDS_IN_NAMES = frozenset(_NAMED_KINDS.split())
 _DAY = re.compile(r"^\d{4}-\d\d-\d\d: ")
 _ONE_PERSON = frozenset(["he", "she", "him", "her", "his", "hers"])
 _SEVERAL = frozenset(["they", "their"])
@@ -83,14 +91,16 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
 def place_line(memory: BatchMemory, keys: Collection[str]) -> str:
     """Return the kind and city of the memory's place as a line (`Museum in Lisbon.`).
 
-    Of several kinds, the one in the place's name: `Deep Eddy Pool` is a swimming pool in a park. Empty if the keys do not name
+    The kind in the place's name, if there is one: `Deep Eddy Pool` is a swimming pool in a park. Empty if the keys do not name
     the place.
     """
     city, name = city_of(memory), plain_key(place_name(memory))
     kinds = [one.replace("_", " ") for one in types_of(memory) if one not in _NO_KINDS]
     if name not in keys or not city:
         return ""
-    kind = next((one for one in kinds if one.split()[-1] in name.split()), [*kinds, "place"][0])
+    words = name.split()
+    own = words[-1] if words[-1] in _KINDS_IN_NAMES else ""
+    kind = next((one for one in kinds if one.split()[-1] in words), own or [*kinds, "place"][0])
     return f"{kind.capitalize()} in {city}."
 
 
@@ -202,7 +212,7 @@ def _looseness(sentence: str, text: str) -> int:
     name in the sentence or a noun before it.
     """
     words = text.split()
-    found = 0 if _LOOSE.isdisjoint(words) else 1
+    found = 0 if _LOOSE.isdisjoint(words) and not _CONTINUING.search(text) else 1
     referring = _REFERRING.search(sentence)
     if referring and not _PLACE_BEFORE.search(sentence, 0, referring.start()):
         found = 2

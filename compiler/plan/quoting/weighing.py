@@ -27,8 +27,8 @@ _BY_THE_WAY = re.compile(
 )
 POINTING = re.compile(
     r"(?:and|but|so|or|not|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|their|he|she|hes|shes|his|her"
-    r"|ela|ele|elas|eles|ella|ellas|ellos|elle|ils|elles|there|here|either|as for|on the other hand|one of|some of|another|other"
-    r"|for example|dont|lets|wow|yeah|yes|no|nah|hope|thanks|hmm|well)\b"
+    r"|ela|ele|elas|eles|ella|ellas|ellos|elle|ils|elles|theres?|heres?|either|as for|on the other hand|one of|some of|another"
+    r"|other|for example|dont|lets|wow|yeah|yes|no|nah|hope|thanks|hmm|well)\b"
 )
 # Changing trains or planes at a place tells nothing of it.
 _ON_THE_WAY = re.compile(

@@ -117,6 +117,14 @@ def test_the_end_of_what_somebody_was_opens_the_page() -> None:
             "Vera: I sold to a man from the old harbour most of my pottery.",
             "Vera: I did that with pottery of my own on one of the Mondays.",
         ),
+        (
+            "Vera: In the shed behind my uncle's mill I found some pottery.",
+            "Vera: I also brought pottery from the mill of my uncle in June.",
+        ),
+        (
+            "Vera: In the shed behind my uncle's mill I found some pottery.",
+            "Vera: Here's the pottery that I found in the mill of my uncle.",
+        ),
     ],
 )
 def test_theme_of_notes_opens_with_what_it_is_to_somebody(better: str, other: str) -> None:
@@ -141,14 +149,16 @@ def test_role_in_brackets_says_who_somebody_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("types", "line"),
+    ("name", "types", "line"),
     [
-        (["park", "swimming_pool"], "Swimming pool in Vigo."),
-        (["park", "museum"], "Park in Vigo."),
-        (["premise"], "Place in Vigo."),
+        ("Samil Pool", ["park", "swimming_pool"], "Swimming pool in Vigo."),
+        ("Samil Pool", ["park", "museum"], "Park in Vigo."),
+        ("Samil Pool", ["premise"], "Place in Vigo."),
+        ("Samil Lake", ["park", "museum"], "Lake in Vigo."),
+        ("Samil Market", [], "Market in Vigo."),
     ],
 )
-def test_place_opens_with_the_kind_that_its_name_bears(types: list[str], line: str) -> None:
-    place = {"name": "Samil Pool", "city": "Vigo", "types": types}
+def test_place_opens_with_the_kind_that_its_name_bears(name: str, types: list[str], line: str) -> None:
+    place = {"name": name, "city": "Vigo", "types": types}
     seen = replace(memory("m1", "Twenty lengths before work."), metadata={"place": place})
-    assert opening_line([(seen, (seen.text,))], {"samil pool"})[0] == line
+    assert opening_line([(seen, (seen.text,))], {name.lower()})[0] == line
