@@ -86,12 +86,22 @@ def test_missing_database_is_a_one_line_error(tmp_path: Path) -> None:
     assert "SIDECAR_DATABASE_URL" in done.stderr
 
 
-def test_demo_runs_and_a_second_run_finds_everything_there() -> None:
+@pytest.fixture
+def place(tmp_path: Path, is_soak: bool) -> Path:
+    """Where the demo is run: an installed package, whose only document of the project is its README, or this checkout."""
+    if is_soak:
+        return ROOT
+    for name in ("sidecar", "compiler", "store", "models", "migrations"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    return tmp_path
+
+
+def test_demo_runs_and_a_second_run_finds_everything_there(place: Path) -> None:
     # Straight under /tmp: pytest's own directories are closed to the account that Postgres runs as.
     home = Path("/tmp") / f"sidecar-demo-test-{uuid4().hex}"
     try:
         environment = {"SIDECAR_DATA_DIR": str(home)}
-        first = outcome(["demo", "--json"], environment)
+        first = outcome(["demo", "--json"], environment, cwd=place)
         assert first.returncode == 0, first.stderr
         told = json.loads(first.stdout)
         assert told["loaded"]["memories"] == len((DATA / "memories.jsonl").read_text().splitlines())
@@ -99,7 +109,7 @@ def test_demo_runs_and_a_second_run_finds_everything_there() -> None:
         for name in ("thread", "knowledge", "memory", "wiki"):
             assert sources[name]["status"] == "OK"
             assert sources[name]["included_tokens"] > 0, name
-        second = outcome(["demo"], environment)
+        second = outcome(["demo"], environment, cwd=place)
         assert second.returncode == 0, second.stderr
         assert "written in this run: 0 memories, 0 turns, 0 documents" in second.stdout
         assert re.search(r"(?m)^receipt [0-9a-f-]{36}$", second.stdout)

@@ -1,6 +1,7 @@
 """The demo's documents: the person's own, and the project's."""
 
 from sidecar.demo import corpus
+from sidecar.ingest.chunking import chunked
 from tests.support.places import ROOT
 
 
@@ -9,3 +10,10 @@ def test_the_projects_documents_are_the_demos_but_for_the_page_that_quotes_the_d
     pages = {f"project/{one.name}" for one in (ROOT / "docs").glob("*.md")}
     assert pages - paths == {"project/contexts.md"}
     assert {"project/README.md", "travel-and-relocation-handbook.md"} <= paths
+
+
+def test_every_document_is_read_into_chunks() -> None:
+    for one in corpus.documents():
+        assert chunked.read(one.path, one.content, lambda texts: [len(text) // 4 + 1 for text in texts]).chunks, (
+            one.path
+        )
