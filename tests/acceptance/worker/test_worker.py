@@ -17,10 +17,11 @@ from store.db import notices
 from store.db.postgres import Pools
 from store.scope import Scope
 from tests.stand_ins.model_script import Gate, Late
-from tests.stand_ins.model_server import ModelServer, model_server
+from tests.stand_ins.model_server import model_server
 from tests.support.compiler.compiling import SCOPE, STRANGER, all_jobs, fetch, journal, wiki_of, wish, write
 from tests.support.compiler.model_engines import script
 from tests.support.places import ROOT
+from tests.support.waiting import until
 
 DEADLINE_S = 120.0  # far more than a loaded machine needs
 
@@ -104,13 +105,13 @@ async def test_wikis_compiled_at_once_survive_a_stop_and_a_kill(pools: Pools, da
             "SIDECAR_DRAIN_GRACE_S": "0.2",
         }
         async with working(database, tmp_path, **variables) as process:
-            await until_asked(pools, site, 2)
+            await until(lambda: len(site.asks) >= 2)
             process.send_signal(signal.SIGTERM)
             assert await asyncio.wait_for(process.wait(), DEADLINE_S) == 0
         found = [job for scope in (SCOPE, STRANGER) for job in await all_jobs(pools, scope=scope)]
         assert [(job.status, job.attempt) for job in found] == [(JobStatus.PENDING, 0)] * 2
         async with working(database, tmp_path, **variables) as process:
-            await until_asked(pools, site, 4)
+            await until(lambda: len(site.asks) >= 4)
             process.kill()
             await process.wait()
         gate.open()
@@ -121,10 +122,3 @@ async def test_wikis_compiled_at_once_survive_a_stop_and_a_kill(pools: Pools, da
         database, "SELECT count(*), count(DISTINCT (owner_id, memory_id)) FROM memory_ledger WHERE outcome = 'applied'"
     )
     assert read == [(12, 12)]
-
-
-async def until_asked(pools: Pools, site: ModelServer, count: int) -> None:
-    """Wait until the model server was asked so often."""
-    async with asyncio.timeout(DEADLINE_S):
-        while len(site.asks) < count:
-            await all_jobs(pools)
