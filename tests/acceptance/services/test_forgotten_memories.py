@@ -11,6 +11,7 @@ from sidecar.v1 import compile_pb2, memory_pb2, wiki_pb2
 from tests.support.served.site import Site
 from tests.support.served.turns import asking, explained
 from tests.support.served.wiki_site import WikiCaller, streamed, worked
+from tests.support.store.held_words import holders
 
 SECRET = "Zwitscherklang"
 LOLA = {"place": {"name": "Casa Lola", "city": "Austin"}}
@@ -99,23 +100,6 @@ EVERYWHERE: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-async def everywhere(database: str, word: str) -> list[str]:
-    """Return the tables and columns in which a word stands, in any spelling, bytes read as text."""
-    connection = await asyncpg.connect(database)
-    columns = "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'"
-    try:
-        found = []
-        for table, column, kind in await connection.fetch(f"{columns} ORDER BY 1, 2"):
-            text = f"encode({column}, 'escape')" if kind == "bytea" else f"{column}::text"
-            count = await connection.fetchval(
-                f"SELECT count(*) FROM {table} WHERE strpos(lower({text}), $1) > 0", word.lower()
-            )
-            found += [f"{table}.{column}"] if count else []
-        return found
-    finally:
-        await connection.close()
-
-
 async def test_forgotten_word_is_in_no_table(site: Site, database: str) -> None:
     agent, admin = WikiCaller(site, "acme", "mara"), WikiCaller(site, "acme", admin=True)
     told = {**EVERYWHERE, **{name: (text, LOLA) for name, text in TEXTS.items() if SECRET not in text}}
@@ -137,16 +121,16 @@ async def test_forgotten_word_is_in_no_table(site: Site, database: str) -> None:
     caller = site.caller()
     before = (await caller.AssembleContext(question, timeout=60)).assembly
     await explained(caller, before.receipt_id)
-    stood = await everywhere(database, SECRET)
+    stood = (await holders(database, {"secret": SECRET})).get("secret", [])
     assert {"wiki_pages.title", "wiki_pages.tags", "receipts.details", "compile_batches.items"} <= set(stood), stood
     for memory_id in EVERYWHERE:
         await agent.DeleteMemory(memory_pb2.DeleteMemoryRequest(memory_id=memory_id))
     between = (await caller.AssembleContext(question, timeout=60)).assembly
     await explained(caller, between.receipt_id)
     assert SECRET not in str(between)
-    assert await everywhere(database, SECRET) == []
+    assert await holders(database, {"secret": SECRET}) == {}
     await compiled(site)
-    assert await everywhere(database, SECRET) == []
+    assert await holders(database, {"secret": SECRET}) == {}
     kept = {page.title: page for page in (await agent.ListPages(wiki_pb2.ListPagesRequest())).pages}
     assert "Casa Lola" in kept
     assert not (await admin.RunLint(compile_pb2.RunLintRequest(owner_id="mara", dry_run=True))).findings

@@ -41,6 +41,7 @@ from tests.support.compiler.compiling import (
     write,
     write_and_compile,
 )
+from tests.support.store.held_words import holders
 
 NAMED = NewMemory("Quentin Marsh opened a stall by the river.", "named", NOW - timedelta(days=2))
 LEFT = NewMemory("It sells kumquats in June.", "left", NOW - timedelta(days=1))
@@ -124,14 +125,8 @@ async def test_queued_memory_that_was_forgotten_blocks_no_job(pools: Pools, data
 
 async def columns_with(database: str, word: str) -> list[str]:
     """Return the tables and columns in which a word stands, the memories' own aside."""
-    columns = (
-        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2"
-    )
-    found = []
-    for table, column in await fetch(database, columns):
-        rows = await fetch(database, f"SELECT 1 FROM {table} WHERE strpos(lower({column}::text), $1) > 0", word)
-        found += [f"{table}.{column}"] if rows and table != "memories" else []
-    return found
+    found = (await holders(database, {"word": word})).get("word", [])
+    return [one for one in found if not one.startswith("memories.")]
 
 
 async def test_memory_forgotten_and_rewritten_within_one_job_keeps_none_of_its_old_text(
