@@ -106,7 +106,8 @@ async def test_page_that_an_operator_named_stays_with_one_memory(pools: Pools, h
 LOST = ("mem-0040", "mem-0001", "mem-0011", "mem-0047", "mem-0057", "mem-0073")
 
 
-async def test_journal_without_some_memories_one_by_one_is_that_of_the_others(pools: Pools) -> None:
+async def test_journal_without_some_memories_one_by_one_is_that_of_the_others(pools: Pools, is_soak: bool) -> None:
+    """It is rebuilt for a comparison after each memory, or after three, one lost in each way: what a loss leaves stays."""
     entries = [
         NewMemory(one.text, one.id, one.occurred_at, document_id=one.document_id, metadata=one.metadata)
         for one in corpus.memories()[:100]
@@ -115,4 +116,5 @@ async def test_journal_without_some_memories_one_by_one_is_that_of_the_others(po
     await compiled_in_jobs(pools, [entries], clock)
     for at, memory_id in enumerate(LOST):
         left = await lose(pools, ("forgotten", "rejected", "edited")[at % 3], memory_id, clock)
-        assert told(left) ^ told(await rebuilt(pools, clock)) == set(), memory_id
+        if is_soak or at % 3 == 2:
+            assert told(left) ^ told(await rebuilt(pools, clock)) == set(), memory_id
