@@ -46,9 +46,11 @@ from compiler.plan.quoting.openings import (
     opening_line,
     place_line,
 )
+from compiler.plan.quoting.reversals import LATER, LATER_HEADING, reversals
 from compiler.plan.quoting.sections import arrange
 from compiler.plan.quoting.weighing import is_loose, weight
 from compiler.plan.text.markdown import escape, heading, one_line, plain_key, slug, unescape
+from compiler.plan.text.page_words import heading_in, language_of
 from compiler.plan.text.sentences import sentences
 
 NAME = "extractive"
@@ -249,7 +251,9 @@ def _promoted_without_new(
 
 
 def plan_aggregation(view: AggregationView) -> Proposal:
-    """Return hubs for candidates with at least three pages, with their lists, and promotions of ready sections."""
+    """Return hubs for candidates with at least three pages, with their lists, the later decisions that take one back, and
+    promotions of ready sections.
+    """
     every = sorted((*view.pages, *view.others), key=lambda page: page.key)
     active = [page for page in every if page.is_active]
     titles = {plain_key(name): page.key for page in reversed(active) for name in (known_as(page), page.title)}
@@ -270,8 +274,19 @@ def plan_aggregation(view: AggregationView) -> Proposal:
         if len(members) >= MIN_CHILDREN and (is_there or candidates[0].kind != PERSON):
             hubs.extend([] if is_there else [ProposedPage(PageType.TOPIC, title)])
             rollups.extend(_rollups(key, candidates, members))
+    decided = [page for page in active if page.key.type is PageType.DECISION]
+    ruled.update((page.key, {LATER}) for page in decided)
+    rollups.extend(_reversed(decided, {one: told.occurred_at for one, told in view.evidence.items()}))
     rollups.extend(_ended(every, ruled, {(one.page, one.section_slug) for one in rollups}))
     return Proposal(new_pages=tuple(hubs), rollups=tuple(rollups), section_promotions=tuple(_promotions(view)))
+
+
+def _reversed(decided: Sequence[Page], times: Mapping[str, datetime]) -> Iterable[Rollup]:
+    """Yield the lists of later decisions that take a decision back, on its page."""
+    for page, later in reversals(decided, times):
+        title = heading_in(LATER_HEADING, language_of(unescape(page.summary)))
+        cited = {source.memory_id for one in later for source in one.summary_sources}
+        yield Rollup(page.key, LATER, title, tuple(one.key for one in later), "", tuple(sorted(cited)), is_whole=True)
 
 
 def _ended(

@@ -25,15 +25,16 @@ _NO_SPACES = re.compile(r"\S+")
 
 
 async def with_all_pages(connection: Connection, scope: Scope, found: _Candidates) -> _Candidates:
-    """Return the candidates, with all active pages that have a period's tag added to the period."""
+    """Return the candidates, with all active pages that have a period's tag added to the period; without periods of no page."""
     tags = {f"{PERIOD_TAG}{one.slug}" for one in found if one.kind == PERIOD}
     pages: dict[str, set[PageKey]] = {}
     for tag, kind, key in await candidates.tagged(connection, scope, sorted(tags)):
         pages.setdefault(tag.removeprefix(PERIOD_TAG), set()).add(PageKey(PageType(kind), key))
-    return tuple(
+    every = (
         replace(one, pages=tuple(sorted({*one.pages, *pages.get(one.slug, ())}))) if one.kind == PERIOD else one
         for one in found
     )
+    return tuple(one for one in every if one.kind != PERIOD or one.pages)
 
 
 async def by_rules(

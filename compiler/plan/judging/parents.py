@@ -136,13 +136,22 @@ def _named(name: str, origin: str = _LIST) -> tuple[ParentCandidate, ...]:
 
 
 def _periods(page: Page) -> Iterable[ParentCandidate]:
+    """Yield the periods that a decision is tagged with, and those a year before and after: it may take back a decision of one of
+    them. Nothing proves these yet.
+    """
     for tag in page.tags if page.key.type is PageType.DECISION else ():
         if tag.name.startswith(PERIOD_TAG):
             name = tag.name.removeprefix(PERIOD_TAG)
             ids = tuple(source.memory_id for source in tag.sources)
-            title = name.replace("-", " ").capitalize()
-            section = name.partition("-")[0]
-            yield ParentCandidate(PERIOD, name, title, section, ids, (page.key,), (), "tag")
+            yield ParentCandidate(PERIOD, name, _of_slug(name), name.partition("-")[0], ids, (page.key,), (), "tag")
+            kind, _, year = name.rpartition("-")
+            for near in (int(year) - 1, int(year) + 1) if year.isdigit() else ():
+                other = f"{kind}-{near}"
+                yield ParentCandidate(PERIOD, other, _of_slug(other), other.partition("-")[0], origin="tag")
+
+
+def _of_slug(name: str) -> str:
+    return name.replace("-", " ").capitalize()
 
 
 def merge_candidates(*lists: Iterable[ParentCandidate]) -> tuple[ParentCandidate, ...]:

@@ -38,7 +38,8 @@ _DECIDED = re.compile(
 )
 _LABEL = re.compile(
     r"^\W*(?:decision|decided|agreed|decisi[óo]n|decis[ãa]o|decidido|decidimos|acordado|acordamos|combinado|entscheidung"
-    r"|entschieden|beschluss|beschlossen|abgemacht|vereinbart|d[ée]cision|d[ée]cid[ée])\b[^:.;]{0,30}:\s*",
+    r"|entschieden|beschluss|beschlossen|abgemacht|vereinbart|d[ée]cision|d[ée]cid[ée]"
+    r"|reversed|changed (?:my|our) minds?|umentschieden|mud(?:ei|[áa]mos) de ideias?|cambi[ée] de idea)\b[^:.;]{0,30}:\s*",
     re.IGNORECASE,
 )
 _HENCEFORTH = re.compile(

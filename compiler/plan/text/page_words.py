@@ -128,6 +128,7 @@ Family and community | Familie und Gemeinschaft | Familia y comunidad | Família
 Hopes | Hoffnungen | Deseos | Desejos | Espoirs
 Work and causes | Arbeit und Anliegen | Trabajo y causas | Trabalho e causas | Travail et engagements
 Travel | Reisen | Viajes | Viagens | Voyages
+Later decisions | Spätere Entscheidungen | Decisiones posteriores | Decisões posteriores | Décisions ultérieures
 """
 _HEADINGS = {
     names[0]: dict(zip(("english", "german", "spanish", "portuguese", "french"), names, strict=True))

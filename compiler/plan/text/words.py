@@ -51,7 +51,7 @@ visiting having nothing something anything everything someone anyone everyone no
 person thing things stuff way time times day night days nights week weeks month months year years life world
 home house work job school family friend friends mom dad mum mother father sister brother son daughter kid kids
 baby wife husband grandma grandpa aunt uncle cousin guys folks photo photos picture pictures pic pics image
-video question answer note notes update reminder todo idea decision decided decisao decidido entscheidung beschluss
+video question answer note notes update reminder todo idea decision decided reversed decisao decidido entscheidung beschluss
 entschieden beschlossen abgemacht vereinbart acordado acordamos
 combinado decidimos agreed goal
 goals status task tasks action actions result results problem issue warning fact subject topic agenda attendees location yes
