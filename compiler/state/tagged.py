@@ -25,16 +25,15 @@ _NO_SPACES = re.compile(r"\S+")
 
 
 async def with_all_pages(connection: Connection, scope: Scope, found: _Candidates) -> _Candidates:
-    """Return the candidates, with all active pages that have a period's tag added to the period; without periods of no page."""
+    """Return the candidates, with all active pages that have a period's tag added to the period."""
     tags = {f"{PERIOD_TAG}{one.slug}" for one in found if one.kind == PERIOD}
     pages: dict[str, set[PageKey]] = {}
     for tag, kind, key in await candidates.tagged(connection, scope, sorted(tags)):
         pages.setdefault(tag.removeprefix(PERIOD_TAG), set()).add(PageKey(PageType(kind), key))
-    every = (
+    return tuple(
         replace(one, pages=tuple(sorted({*one.pages, *pages.get(one.slug, ())}))) if one.kind == PERIOD else one
         for one in found
     )
-    return tuple(one for one in every if one.kind != PERIOD or one.pages)
 
 
 async def by_rules(
@@ -43,9 +42,11 @@ async def by_rules(
     """Return the candidates that all pages prove: cities, journals and periods with a page's tag, cities in a page's summary,
     and themes with all tags that name them.
 
-    The candidates are those in `found`, those named by pages with lists and those named in the titles of changed pages.
+    The candidates are those in `found` with the years beside them, those named by pages with lists and those named in the titles
+    of changed pages.
     """
-    every = parents.merge_candidates(found, *map(parents.of_list, listing), parents.of_titles(changed))
+    beside = parents.of_years_beside(found)
+    every = parents.merge_candidates(found, beside, *map(parents.of_list, listing), parents.of_titles(changed))
     named = {one.title for one in every if one.kind == "tag" and hub_tags(one)}
     themes = parents.of_themes(await candidates.plain_tags(connection, scope)) if named else ()
     every = parents.merge_candidates(every, (one for one in themes if one.title in named))

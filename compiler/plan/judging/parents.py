@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from compiler.plan.batch import ParentCandidate
@@ -127,6 +127,16 @@ def of_themes(tags: Iterable[str]) -> tuple[ParentCandidate, ...]:
     )
 
 
+def of_years_beside(found: Iterable[ParentCandidate]) -> Iterator[ParentCandidate]:
+    """Yield the periods a year before and after those of the candidates: a decision may take back one of another year. Nothing
+    proves them yet.
+    """
+    for one in found:
+        kind, _, year = one.slug.rpartition("-")
+        if one.kind == PERIOD and year.isdigit():
+            yield from (_period(f"{kind}-{near}") for near in (int(year) - 1, int(year) + 1))
+
+
 def _named(name: str, origin: str = _LIST) -> tuple[ParentCandidate, ...]:
     title = name.strip(" ,.;:")
     return (
@@ -136,22 +146,14 @@ def _named(name: str, origin: str = _LIST) -> tuple[ParentCandidate, ...]:
 
 
 def _periods(page: Page) -> Iterable[ParentCandidate]:
-    """Yield the periods that a decision is tagged with, and those a year before and after: it may take back a decision of one of
-    them. Nothing proves these yet.
-    """
     for tag in page.tags if page.key.type is PageType.DECISION else ():
         if tag.name.startswith(PERIOD_TAG):
-            name = tag.name.removeprefix(PERIOD_TAG)
             ids = tuple(source.memory_id for source in tag.sources)
-            yield ParentCandidate(PERIOD, name, _of_slug(name), name.partition("-")[0], ids, (page.key,), (), "tag")
-            kind, _, year = name.rpartition("-")
-            for near in (int(year) - 1, int(year) + 1) if year.isdigit() else ():
-                other = f"{kind}-{near}"
-                yield ParentCandidate(PERIOD, other, _of_slug(other), other.partition("-")[0], origin="tag")
+            yield replace(_period(tag.name.removeprefix(PERIOD_TAG)), memory_ids=ids, pages=(page.key,))
 
 
-def _of_slug(name: str) -> str:
-    return name.replace("-", " ").capitalize()
+def _period(name: str) -> ParentCandidate:
+    return ParentCandidate(PERIOD, name, name.replace("-", " ").capitalize(), name.partition("-")[0], origin="tag")
 
 
 def merge_candidates(*lists: Iterable[ParentCandidate]) -> tuple[ParentCandidate, ...]:
