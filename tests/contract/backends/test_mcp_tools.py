@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from uuid import UUID
 
-import httpx
 import pytest
 
 from sidecar.backends.asking import CallLimits
@@ -23,6 +20,7 @@ from sidecar.backends.tools import Calling
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.sources.tools import ToolsSource
 from store.scope import Scope
+from tests.support.served.backed import tool_server
 
 STDIO = (sys.executable, "-m", "tests.stand_ins.tool_server", "stdio")
 CANARY = "canary-77aa88bb"
@@ -43,20 +41,8 @@ async def asked(server: McpServer | None = None, bounds: CallLimits | None = Non
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Where a server answers over HTTP."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen([*STDIO[:-1], str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}/mcp"
-    while process.poll() is None:
-        try:
-            httpx.get(url)
-            break
-        except httpx.TransportError:
-            continue
-    yield url
-    process.kill()
-    process.wait()
+    with tool_server() as url:
+        yield url
 
 
 class Approved:

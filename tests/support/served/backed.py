@@ -16,8 +16,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
-
 from sidecar.turn.items import Source
 from tests.stand_ins import aws as aws_stand_in
 from tests.stand_ins import hindsight as hindsight_stand_in
@@ -26,6 +24,7 @@ from tests.stand_ins.aws import Aws
 from tests.stand_ins.hindsight import FakeHindsight
 from tests.stand_ins.s3 import FakeS3
 from tests.support.places import ROOT
+from tests.support.waiting import until_blocking
 
 DOCUMENT = ROOT / "docs" / "backends.md"
 EXAMPLES = re.findall(r"```toml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
@@ -72,16 +71,16 @@ def tool_server() -> Iterator[str]:
     process = subprocess.Popen([*TOOL_SERVER, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}/mcp"
     try:
-        while process.poll() is None:
-            try:
-                httpx.get(url)
-                break
-            except httpx.TransportError:
-                continue
+        until_blocking(lambda: process.poll() is not None or _listens(port))
         yield url
     finally:
         process.kill()
         process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
 
 
 def at_stand_ins(text: str, services: StandIns) -> Tables:
