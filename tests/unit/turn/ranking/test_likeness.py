@@ -300,8 +300,8 @@ def test_questions_about_ones_own_life_are_told_from_what_anybody_may_know(own: 
     assert first > 0.5 > second
 
 
-def test_questions_held_back_about_ones_own_life_stand_above_those_that_anybody_may_ask() -> None:
-    told = [*own_questions("held ")][::3]
+def test_questions_held_back_about_ones_own_life_stand_above_those_that_anybody_may_ask(is_soak: bool) -> None:
+    told = [*own_questions("held ")][:: 3 if is_soak else 6]
     readings = [read(text, today=date(2026, 3, 1)) for _, text in told]
     vectors = MiniLM().encode([text for _, text in told]).tolist()
     scores = [personal_score(*one, MINILM) for one in zip(readings, vectors, strict=True)]
@@ -368,8 +368,8 @@ def test_each_embedder_has_its_own_bar() -> None:
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="its engine is for Linux on x86-64"
 )
-def test_with_the_multilingual_embedder_questions_held_back_are_told_apart_far_better() -> None:
-    told = [*own_questions("held ")][::4]
+def test_with_the_multilingual_embedder_questions_held_back_are_told_apart_far_better(is_soak: bool) -> None:
+    told = [*own_questions("held ")][:: 4 if is_soak else 8]
     readings = [read(text, today=date(2026, 3, 1)) for _, text in told]
     vectors = Multilingual().others([QUESTION_PREFIX + text for _, text in told]).tolist()
     scores = [personal_score(*one, MULTILINGUAL) for one in zip(readings, vectors, strict=True)]
