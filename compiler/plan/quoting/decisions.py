@@ -65,9 +65,9 @@ _SUPPOSING = re.compile(
     r"\b(?:i|we) (?:guess|think|believe|suppose|assume|heard|hear|say|said)\b"
     r"|\b(?:creo|supongo|acho|suponho|(?:ich )?glaube|je crois)\b"
 )
-# A pronoun without a noun in the same clause to refer to: the clause alone is no title.
+# A pronoun without a noun in the same clause to refer to, or `this money`: the clause alone is no title.
 _UNEXPLAINED = re.compile(
-    r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*\b(?:it|them|one(?=$|\s(?:and|or|for|of\s(?:my|our))\b))(?:\W|$)",
+    r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*\b(?:it|them|this|these|those|one(?=$|\s(?:and|or|for|of\s(?:my|our))\b))(?:\W|$)",
     re.IGNORECASE,
 )
 _OTHERS = frozenset(["they", "he", "she", "it", "you", "who", "which", "that"])

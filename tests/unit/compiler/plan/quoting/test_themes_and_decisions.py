@@ -138,6 +138,7 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "We decided to go out for dinner with the neighbours.",
         "I decided to wear my heavy grey jacket.",
         "I decided to try my hand at the big drums.",
+        "Some of what we earned was left after the long market day, and we decided to spend this money on boats for the school.",
         "Nina: Last summer we decided to rent the smaller boat.",
         "Letztes Jahr haben wir beschlossen, das kleine Boot zu mieten.",
         "After the match we decided to freshen up and go and watch another one.",
