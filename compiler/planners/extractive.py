@@ -18,9 +18,8 @@ from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is
 from compiler.plan.judging.once import without
 from compiler.plan.judging.parents import LISTS_OF_PEOPLE, PERIOD, PERSON, list_slugs, section_of
 from compiler.plan.judging.writing import added_lines
-from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.names.merge import CITY_TAG
-from compiler.plan.names.naming import holds, is_named
+from compiler.plan.names.naming import holds
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import surname
 from compiler.plan.names.spotting import NameKind, runs, speaker_of
@@ -65,7 +64,6 @@ LONGEST_LETTERS = 4
 HIGHLIGHTS = 3
 
 _PLACED = re.compile(r"\w[\w ]* in [^.]+\.")
-_ORIGIN = re.compile(r"\b(?:from|of|de|aus|von|di) (\w+)")
 _ORDER = {"city": 0, "journal": 1, "tag": 2}
 
 
@@ -169,23 +167,8 @@ def _is_letters(title: str) -> bool:
 
 def _excerpts(subject: Subject) -> list[tuple[BatchMemory, tuple[str, ...]]]:
     every = sorted(subject.memories.values(), key=lambda memory: (memory.occurred_at, memory.memory_id))
-    found = ((memory, excerpt(memory, subject.keys)) for memory in every if not _is_elsewhere(memory, subject))
+    found = ((memory, excerpt(memory, subject.keys)) for memory in every)
     return [(memory, quoted) for memory, quoted in found if quoted]
-
-
-def _is_elsewhere(memory: BatchMemory, subject: Subject) -> bool:
-    """Return whether a memory of another city has only a short form of a place's name, as where something is from: at a market in
-    Lima, `coffee from Vigo` is not of the bar `Vigo Sur` in Porto.
-    """
-    city, text = slug(city_of(memory)), plain_key(memory.text)
-    if not city or not any(found[1] in subject.keys for found in _ORIGIN.finditer(text)):
-        return False
-    told = [one for one in subject.memories.values() if plain_key(place_name(one)) in subject.keys]
-    tags = [tag.name for tag in subject.page.tags] if subject.page else []
-    cities = {slug(city_of(one)) for one in told}
-    cities |= {slug(tag.removeprefix(CITY_TAG)) for tag in tags if tag.startswith(CITY_TAG)}
-    names = {plain_key(place_name(one)) for one in told} | ({plain_key(subject.page.title)} if subject.page else set())
-    return bool(cities - {""}) and city not in cities and not any(is_named(name, memory.text) for name in names)
 
 
 def _updates(

@@ -148,15 +148,3 @@ def test_short_form_of_a_place_that_bears_its_owners_name_is_no_name_of_its_own(
     with_her = memory("m2", "Flat white with Ilka at Ilka's on Main Street.", at_place("Ilka's Coffee", "Vigo"), day=2)
     again = memory("m3", "Ilka sold a boat to Rui.", day=3)
     assert "Ilka" in [one.title for one in extractive.plan_leaf(batch(*seen, with_her, again)).new_pages]
-
-
-def test_place_is_not_the_town_that_its_name_begins_with() -> None:
-    said = (
-        ("Two glasses of cider at the Vigo Sur with Olga.", at_place("Vigo Sur", "Porto")),
-        ("At the market we bought a bag of coffee from Vigo.", at_place("Mercado Central", "Lima")),
-        ("At the hotel we talked about the cider of the Vigo Sur.", at_place("Hotel Sol", "Lima")),
-        ("Vigo had cider again.", at_place("Vigo Sur", "Porto")),
-    )
-    seen = [memory(f"m{at}", text, place, day=at) for at, (text, place) in enumerate(said)]
-    page = next(one for one in extractive.plan_leaf(batch(*seen)).new_pages if one.title == "Vigo Sur")
-    assert {memory_id for one in page.sections for memory_id in one.memory_ids} == {"m0", "m2", "m3"}
