@@ -25,7 +25,7 @@ from compiler.plan.proposal import (
     Rollup,
     SectionPromotion,
 )
-from compiler.plan.text.markdown import one_line, page_key, slug, strip_wikilinks
+from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, page_key, slug, strip_wikilinks
 
 _Read = TypeVar("_Read")
 
@@ -84,7 +84,7 @@ class _Reader:
         )
 
     def new_page(self, value: Mapping[str, Any]) -> ProposedPage | None:
-        title = _name(value, "title")
+        title = _title(value, "title")
         kind = _page_type(value.get("type"))
         if kind is None or not title or not (slug(title) or slug(_text(value, "slug"))):
             self._reject("page_without_type" if kind is None else "page_without_name", title)
@@ -101,7 +101,7 @@ class _Reader:
         )
 
     def mention(self, value: Mapping[str, Any]) -> HeldName | None:
-        alias = _name(value, "alias")
+        alias = _title(value, "alias")
         if not alias:
             self._reject("mention_without_name")
             return None
@@ -184,9 +184,9 @@ class _Reader:
         aliases = value.get("aliases")
         for one in aliases if isinstance(aliases, list) else ():
             if isinstance(one, Mapping):
-                found.append(ProposedName(_name(one, "alias"), self._refs(one)))
+                found.append(ProposedName(_title(one, "alias"), self._refs(one)))
             elif isinstance(one, str):
-                found.append(ProposedName(one_line(strip_wikilinks(one))))
+                found.append(ProposedName(_title({"alias": one}, "alias")))
         return tuple(name for name in found if name.name)
 
     def _refs(self, value: Mapping[str, Any]) -> tuple[str, ...]:
@@ -237,6 +237,11 @@ def _text(value: Mapping[str, Any], name: str) -> str:
 def _name(value: Mapping[str, Any], name: str) -> str:
     """Return a name or heading on one line, without wiki syntax."""
     return one_line(strip_wikilinks(_text(value, name)))
+
+
+def _title(value: Mapping[str, Any], name: str) -> str:
+    """Return a page's name, cut to MAX_NAME_CHARS: looking up one of a million characters would take minutes."""
+    return _name(value, name)[:MAX_NAME_CHARS].strip()
 
 
 def _texts(values: object) -> Iterator[str]:

@@ -12,6 +12,7 @@ from compiler.plan.judging import finishing, leaf
 from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import Proposal, ProposedName, ProposedPage, ProposedSection
 from compiler.plan.text import markup, paging
+from compiler.plan.text.markdown import MAX_NAME_CHARS
 from tests.support.compiler.plan_cases import memory
 
 PIECES = (
@@ -33,6 +34,7 @@ PIECES = (
 TEXTS = st.tuples(st.lists(st.sampled_from(PIECES), min_size=1, max_size=12), st.integers(1, 900)).map(
     lambda drawn: "".join(drawn[0]) * drawn[1]
 )
+NAMES = TEXTS.map(lambda text: text[: 10 * MAX_NAME_CHARS])
 IDS = st.lists(st.sampled_from(["m1", "m2", "m3", "m9"]), max_size=3).map(tuple)
 SECTIONS = st.builds(
     ProposedSection, st.sampled_from(["notes", "visits", "notes__2"]), TEXTS, TEXTS, IDS, st.booleans()
@@ -41,7 +43,7 @@ MEMORIES = tuple(memory(f"m{at}", f"Uchi word number {at}.") for at in range(1, 
 UCHI = PageKey(PageType.ENTITY, "uchi")
 
 
-@given(st.lists(SECTIONS, min_size=1, max_size=3), st.integers(0, 60), TEXTS, st.lists(TEXTS, max_size=3))
+@given(st.lists(SECTIONS, min_size=1, max_size=3), st.integers(0, 60), TEXTS, st.lists(NAMES, max_size=3))
 def test_no_page_passes_its_bounds_and_each_section_cites_only_what_was_cited(
     sections: list[ProposedSection], more: int, summary: str, names: list[str]
 ) -> None:

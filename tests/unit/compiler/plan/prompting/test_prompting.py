@@ -16,6 +16,7 @@ from compiler.plan.names import lookup
 from compiler.plan.prompting import prompt, schema, splitting
 from compiler.plan.prompting.handles import Handles, normal
 from compiler.plan.proposal import Proposal
+from compiler.plan.text.markdown import MAX_NAME_CHARS
 from models.language.schema import misfit, unchecked_keyword
 from tests.support.compiler.plan_cases import START, batch, memory, page, section, source
 
@@ -162,6 +163,15 @@ def test_answer_that_keeps_the_contract_is_read() -> None:
     assert proposal.mentions[0].memory_ids == ("m2",)
     assert proposal.promotions[0].key == "chef joao"
     assert proposal.links[0].target == PageKey(PageType.TOPIC, "austin")
+
+
+def test_name_without_end_is_cut_before_anything_looks_it_up() -> None:
+    name = "Uchi " * 200_000
+    page = {"type": "entity", "title": name, "source_refs": ["R1"], "aliases": [name, {"alias": name}]}
+    mention = {"alias": name, "suggestedType": "entity", "source_ref": "R1"}
+    proposal, _ = validate.read({"newPages": [page], "unresolvedMentions": [mention]}, HANDLES)
+    (made,), (held,) = proposal.new_pages, proposal.mentions
+    assert {len(one) for one in (made.title, held.alias, *(one.name for one in made.aliases))} == {MAX_NAME_CHARS - 1}
 
 
 @pytest.mark.parametrize(
