@@ -318,7 +318,8 @@ def _entry(one: Any) -> NewMemory:
 
 
 def _print_sample(wikis: Sequence[Compiled], count: int, seed: int) -> None:
-    """Print pages drawn from all owners, speakers' pages left out."""
+    """Print pages drawn from all owners, speakers' pages left out, and the seed of the draw."""
+    sys.stdout.write(f"sample of {count} pages, seed {seed}\n")
     every = [(one.owner, page) for one in wikis for page in _own(one) if not _is_speaker(page, one.owner)]
     for number, (owner, page) in enumerate(random.Random(seed).sample(every, min(count, len(every))), 1):
         sys.stdout.write(f"\n--- {number}. {owner.name}  {page.key.path}\n{_read(page)}\n")

@@ -244,11 +244,11 @@ class ModelPlanner:
 
 
 def _read(answer: ConverseAnswer, question: Prompt) -> Proposed:
-    """Return the proposal in an answer. Raises MalformedOutput if no item of it is readable."""
+    """Return the proposal in an answer. Raises MalformedOutput if none of its items can stand."""
     proposal, rejections = validate.read(answer.parsed, question.handles)
-    if not validate.is_plan(answer.parsed, proposal):
-        reasons = ", ".join(sorted({one.reason for one in rejections}))
-        raise MalformedOutput(answer, f"no item of the plan could be read: {reasons}")
+    if not validate.is_plan(answer.parsed, proposal, question.handles):
+        reasons = ", ".join(sorted({one.reason for one in rejections})) or "none names a memory or page that was shown"
+        raise MalformedOutput(answer, f"no item of the plan can stand: {reasons}")
     return Proposed(proposal, rejections)
 
 

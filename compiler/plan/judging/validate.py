@@ -48,11 +48,30 @@ def read(answer: object, handles: Handles) -> tuple[Proposal, tuple[Rejection, .
     return proposal, tuple(reader.rejections)
 
 
-def is_plan(answer: object, proposal: Proposal) -> bool:
-    """Return whether an answer is usable: it proposes nothing, or some of it is readable."""
-    return proposal != Proposal() or not (
-        isinstance(answer, Mapping) and any(answer.get(name) for name in schema.ARRAYS)
-    )
+def is_plan(answer: object, proposal: Proposal, handles: Handles) -> bool:
+    """Return whether an answer is usable: it proposes nothing, or at least one of its items can stand.
+
+    A page or name needs a memory that the model was shown, and a link two pages that were shown or are proposed beside it.
+    """
+    is_proposing = isinstance(answer, Mapping) and any(answer.get(name) for name in schema.ARRAYS)
+    return not is_proposing or any(_standing(proposal, handles))
+
+
+def _standing(proposal: Proposal, handles: Handles) -> Iterator[bool]:
+    """Yield for each item whether it can stand."""
+    yield from (True for _ in (*proposal.promotions, *proposal.rollups, *proposal.section_promotions, *proposal.ends))
+    paged: tuple[PageUpdate | ProposedPage, ...] = (*proposal.updates, *proposal.new_pages)
+    for one in paged:
+        cited = (
+            one.memory_ids,
+            *(part.memory_ids for part in one.sections),
+            *(name.memory_ids for name in one.aliases),
+        )
+        yield any(cited)
+    yield from (bool(mention.memory_ids) for mention in proposal.mentions)
+    made = {PageKey(page.type, slug(page.title) or page.slug) for page in proposal.new_pages}
+    known = {*handles.pages.values(), *made}
+    yield from ({link.source, link.target} <= known for link in proposal.links)
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -223,6 +224,12 @@ def job(one: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[Any]:
         yield f"together with the {len(before):,} before it:"
     if figures:
         yield rows(("what", "count"), figures)
+    rejected: Counter[str] = Counter()
+    for every in (*before, one):
+        rejected.update(every.metrics.get("rejections") or {})
+    if rejected:
+        reasons = ", ".join(f"{reason} ({count:,.0f})" for reason, count in sorted(rejected.items()))
+        yield f"left out of the plans: {reasons}"
     if waiting := one.metrics.get("edges_waiting"):
         edges = counted(waiting, "edge stated by hand waits", "edges stated by hand wait")
         yield f"{edges} for a page; see: sidecar wiki lint --dry-run"

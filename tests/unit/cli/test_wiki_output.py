@@ -162,6 +162,14 @@ def test_chain_of_jobs_is_shown_as_one() -> None:
     assert len(list(drawing.job(ran()))) == 1
 
 
+def test_job_tells_what_its_plans_had_to_leave_out() -> None:
+    counts = ({"unknown_memory": 3}, {"unknown_memory": 1, "page_without_name": 2})
+    chain = [CompileJob("j", "succeeded", "admin", 1, 0, "", "", {"rejections": one}) for one in counts]
+    assert list(drawing.job(chain[1], chain[:1]))[-1] == (
+        "left out of the plans: page_without_name (2), unknown_memory (4)"
+    )
+
+
 def test_edges_that_wait_are_those_of_the_last_job_of_a_chain() -> None:
     chain = [CompileJob("j", "succeeded", "admin", 1, 0, "", "", {"edges_waiting": count}) for count in (7, 2, 0)]
     assert [line[:7] for line in drawing.job(chain[1], chain[:1])][-1:] == ["2 edges"]

@@ -210,14 +210,26 @@ def test_answer_with_any_known_array_is_accepted(name: str) -> None:
     [
         ({"newPages": []}, True),
         ({"newPages": [{"type": "person", "title": "x"}]}, False),
-        ({"newPages": [{"type": "person", "title": "x"}, {"type": "entity", "title": "x"}]}, True),
+        (
+            {"newPages": [{"type": "person", "title": "x"}, {"type": "entity", "title": "x", "source_refs": ["R1"]}]},
+            True,
+        ),
+        ({"newPages": [{"type": "entity", "title": "x"}]}, False),
+        ({"newPages": [{"type": "entity", "title": "x", "sections": [{"source_refs": ["R1"]}]}]}, True),
+        ({"newPages": [{"type": "entity", "title": "x", "source_refs": ["R9"]}]}, False),
+        ({"pageUpdates": [{"pageId": "P1", "aliases": [{"alias": "U", "source_refs": ["R1"]}]}]}, True),
+        ({"pageUpdates": [{"pageId": "P1", "aliases": ["U"]}]}, False),
+        ({"unresolvedMentions": [{"alias": "Ana", "source_ref": "R1"}]}, True),
+        ({"unresolvedMentions": [{"alias": "Ana", "source_ref": "R99999"}]}, False),
+        ({"pageLinks": [{"fromType": "entity", "fromSlug": "uchi", "toType": "entity", "toSlug": "uchi"}]}, True),
+        ({"pageLinks": [{"fromType": "entity", "fromSlug": "uchi", "toType": "topic", "toSlug": "austin"}]}, False),
         ({"newPages": [], "pageLinks": [{"fromType": "place"}]}, False),
         ({"newPages": [], "pageUpdates": "none"}, False),
         ([], True),
     ],
 )
 def test_answer_without_a_usable_item_is_no_plan(answer: object, is_plan: bool) -> None:
-    assert validate.is_plan(answer, validate.read(answer, HANDLES)[0]) == is_plan
+    assert validate.is_plan(answer, validate.read(answer, HANDLES)[0], HANDLES) == is_plan
 
 
 def test_full_answer_fits_the_schema_sent_with_the_prompt() -> None:
