@@ -204,12 +204,22 @@ async def test_truncated_answer_halves_the_batch(pools: Pools, model: RemoteMode
     assert job.metrics["batches"] >= 2
 
 
-BROKEN = (Say("I would rather not."), Cut('{"pageUpdates": ['), Garble())
+BROKEN = {
+    "prose": Say("I would rather not."),
+    "cut": Cut('{"pageUpdates": ['),
+    "garbled": Garble(),
+    "sources of its own": Say('{"newPages": [{"type": "entity", "title": "Uchi", "source_refs": ["R99999"]}]}'),
+}
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 async def test_model_that_always_fails_fails_the_job_and_quarantines_nothing(
-    pools: Pools, model: RemoteModel, site: ModelServer, database: str, broken: Behaviour
+    pools: Pools,
+    model: RemoteModel,
+    site: ModelServer,
+    database: str,
+    broken: Behaviour,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     site.by_request = lambda ask: broken
     clock = Clock()
@@ -218,6 +228,7 @@ async def test_model_that_always_fails_fails_the_job_and_quarantines_nothing(
     await worker.drain()
     job, later = await all_jobs(pools)
     assert (job.status, job.error.split(":")[0]) == (JobStatus.FAILED, "ModelFailing")
+    assert "model_failing" in [one.message for one in caplog.records], "the operator is told"
     assert job.metrics["records_quarantined"] == job.metrics["records_read"] == 0
     assert len(site.asks) <= 10
     assert await fetch(database, "SELECT cursor FROM wiki_compile_cursors WHERE cursor <> ''") == []
