@@ -13,7 +13,8 @@ from uuid import UUID
 
 from compiler.job.reconciliation import SWEEP
 from compiler.plan.bounds import SECTION_CHARS
-from store.compile import background, jobs, scopes
+from compiler.plan.version import RULES
+from store.compile import background, batches, jobs, scopes
 from store.compile.jobs import JobOptions, Trigger
 from store.db.postgres import DatabaseRole, Pool, installation, scoped
 from store.db.queries import Connection
@@ -29,6 +30,7 @@ LEAST_SIGHTINGS = 3
 EVERY = timedelta(hours=24)
 
 _AT_ONCE = 500
+_OUTDATED = "{} batches were planned by other rules; `sidecar wiki rebuild --full` makes the pages by these"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ def measures(now: datetime) -> Measures:
 async def look(connection: Connection, scope: Scope, *, now: datetime) -> LintFindings:
     """Return the findings; nothing is written or queued."""
     found = await upkeep.findings(connection, scope, measures(now))
+    if outdated := await batches.planned_otherwise(connection, scope, RULES):
+        found.append(LintFinding("other_rules", f"rules {RULES}", _OUTDATED.format(outdated), outdated))
     return LintFindings(tuple(found), {one.kind: one.found for one in found})
 
 

@@ -61,8 +61,6 @@ MEMORY_GONE = "a memory was edited or forgotten since"
 EARLIER_PRUNED = "earlier batches were pruned"
 ANSWER_MISSING = "an answer of the model is not kept any more"
 
-_PLANNED = frozenset({BatchKind.LEAF, BatchKind.STALE, BatchKind.AGGREGATION})
-
 
 class _Taken(Exception):
     """Rolls back the transaction of a replay."""
@@ -114,7 +112,7 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> ReplayedLog:
     if log and "pruned" in log[0].options:
         first = log[0].batch_seq
         return ReplayedLog(0, pages, unreplayable_from=first, reason=EARLIER_PRUNED, is_stopped=True)
-    outdated = [one.batch_seq for one in log if one.kind in _PLANNED and one.options.get("rules", 0) != RULES]
+    outdated = [one.batch_seq for one in log if one.kind in batches.PLANNED and one.options.get("rules", 0) != RULES]
     if outdated:
         return ReplayedLog(len(log), pages, outdated=len(outdated), unreplayable_from=outdated[0], reason=OTHER_RULES)
     aside = Scope(scope.tenant_id, uuid5(_ASIDE, str(scope.owner_id)))

@@ -853,10 +853,10 @@ class LintFinding(_message.Message):
     DETAIL_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """Its kind: broken_link, broken_text_link, unsourced_section, duplicate_alias, duplicate_title, stale_page, oversize_body,
-    waiting_edge or ripe_mention.
+    waiting_edge, ripe_mention or other_rules (batches that another version's rules planned).
     """
     subject: _builtins.str
-    """Its subject: a page's path, an alias, a held name or an edge."""
+    """Its subject: a page's path, an alias, a held name, an edge or the rules."""
     detail: _builtins.str
     """A description."""
     def __init__(

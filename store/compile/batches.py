@@ -33,6 +33,10 @@ class BatchKind(StrEnum):
     RESET = "reset"
 
 
+PLANNED = frozenset({BatchKind.LEAF, BatchKind.STALE, BatchKind.AGGREGATION})
+"""The kinds whose items rules or a model planned."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A batch of the log. `items` is None once it is fully applied, or after a memory it saw was forgotten.
@@ -132,6 +136,12 @@ async def log(connection: Connection, scope: Scope, *, after: int = 0, limit: in
     """Return a page of the applied batches, oldest first."""
     rows = await _sql.batch_log(connection, **scope.key, after=after, limit=limit)
     return [_batch(row) for row in rows]
+
+
+async def planned_otherwise(connection: Connection, scope: Scope, rules: int) -> int:
+    """Return how many batches of the log were planned by other rules than this version's."""
+    count: int = await _sql.planned_otherwise(connection, **scope.key, kinds=sorted(PLANNED), rules=str(rules))
+    return count
 
 
 async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:

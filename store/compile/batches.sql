@@ -102,3 +102,9 @@ SELECT memory_id FROM (
     WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.batch_seq > :after AND b.status = 'applied' AND b.kind = 'leaf'
     ORDER BY b.batch_seq DESC, r.place DESC LIMIT :limit) m
 ORDER BY batch_seq, place;
+
+-- name: planned_otherwise$
+-- How many batches of these kinds were planned by other rules than the given version.
+SELECT count(*) FROM compile_batches
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = ANY(:kinds::text[])
+    AND coalesce(options ->> 'rules', '0') <> :rules::text;

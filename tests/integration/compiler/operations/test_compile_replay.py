@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from compiler.job.compilation import BatchDeps
-from compiler.operations import acts
+from compiler.operations import acts, lint, upkeep
 from compiler.operations.replay import replay
+from compiler.operations.upkeep import ResetMode
 from compiler.state.access import Access
 from store.compile.jobs import Job
 from store.content.memories import NewMemory
@@ -20,6 +21,7 @@ from tests.support.compiler.compiling import (
     NOW,
     SCOPE,
     Clock,
+    again,
     capped,
     compiled_in_jobs,
     engine_on,
@@ -72,6 +74,20 @@ async def test_batch_with_an_edited_memory_is_named_as_not_replayable(pools: Poo
     await grown(pools)
     await write(pools, [NewMemory("Something else altogether was said here.", "m00003")])
     assert (await replay(engine_on(pools), pools.background, SCOPE)).unreplayable == 1
+
+
+async def test_wiki_that_other_rules_planned_says_so_until_it_is_rebuilt(pools: Pools, database: str) -> None:
+    await grown(pools)
+    changed = "UPDATE compile_batches SET options = options || '{\"rules\": 3}' WHERE kind = 'leaf' RETURNING 1"
+    planned = len(await fetch(database, changed))
+    async with scoped(pools.background, SCOPE) as connection:
+        report = await lint.look(connection, SCOPE, now=NOW)
+        assert report.counts["other_rules"] == planned > 0
+        assert "sidecar wiki rebuild --full" in next(one.detail for one in report.findings if one.kind == "other_rules")
+        await upkeep.reset(connection, SCOPE, mode=ResetMode.FULL, now=NOW)
+    await again(pools)
+    async with scoped(pools.background, SCOPE) as connection:
+        assert "other_rules" not in (await lint.look(connection, SCOPE, now=NOW)).counts
 
 
 LEFT = (
