@@ -45,7 +45,7 @@ from tests.support.waiting import PATIENCE_S
 WITHOUT = knobs(items_pb2.SOURCE_THREAD, required=False)
 WELL = {"THREAD": "OK", "KNOWLEDGE": "OK", "MEMORY": "OK", "WIKI": "OK", "WORKSPACE": "SKIPPED", "TOOLS": "SKIPPED"}
 CALL_S = 60.0  # the most that the service lets a call take
-HASTY_CALL_S = 10.0
+HASTY_CALL_S = 20.0  # a hung database uses up most of it; a loaded machine needs what is left
 
 
 @pytest.fixture(scope="module")
