@@ -154,9 +154,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     words = set(text.split())
     found = 0
     if not is_led:
-        found = (-2 if POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0) - _looseness(
-            sentence.removeprefix(f"{speaker}: "), text
-        )
+        found = (-2 if POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0) - _looseness(said, text)
     found -= 2 if _REACTING.search(text) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = speaks_of_self(words)
