@@ -9,7 +9,7 @@ import pytest
 
 from compiler.job.compilation import BatchDeps
 from compiler.operations import acts, lint, upkeep
-from compiler.operations.replay import replay
+from compiler.operations.replay import MEMORY_GONE, replay
 from compiler.operations.upkeep import ResetMode
 from compiler.state.access import Access
 from store.compile.jobs import Job
@@ -73,7 +73,14 @@ async def test_replay_shows_changes_made_outside_the_log(pools: Pools, database:
 async def test_batch_with_an_edited_memory_is_named_as_not_replayable(pools: Pools) -> None:
     await grown(pools)
     await write(pools, [NewMemory("Something else altogether was said here.", "m00003")])
-    assert (await replay(engine_on(pools), pools.background, SCOPE)).unreplayable == 1
+    found = await replay(engine_on(pools), pools.background, SCOPE)
+    assert (found.unreplayable, found.unreplayable_from, found.reason) == (1, 1, MEMORY_GONE)
+    assert not found.is_stopped
+    assert found.differences
+    await again(pools)
+    found = await replay(engine_on(pools), pools.background, SCOPE)
+    assert (found.unreplayable, found.unreplayable_from, found.reason) == (1, 1, MEMORY_GONE)
+    assert found.differences == (), "the wiki after the edit is the wiki of the memories as they are now"
 
 
 async def test_wiki_that_other_rules_planned_says_so_until_it_is_rebuilt(pools: Pools, database: str) -> None:

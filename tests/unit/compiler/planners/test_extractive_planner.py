@@ -189,6 +189,41 @@ def test_page_that_only_mentions_a_city_is_not_in_its_hub() -> None:
     assert stranger.key not in rollup.children
 
 
+@pytest.mark.parametrize(("tag", "hubs"), [("draft", []), ("wifi", []), ("allergy", ["Allergies"])])
+def test_only_a_tag_that_names_a_theme_makes_a_hub(tag: str, hubs: list[str]) -> None:
+    every = [page(title, tags=(tag,)) for title in ("Odile", "Tomas", "Ines")]
+    memories = [memory(f"m{number}", "a", {"tags": [tag]}) for number in range(3)]
+    evidence = {one.memory_id: MemoryEvidence(source(one.memory_id, one.text), one.occurred_at) for one in memories}
+    view = AggregationView(tuple(every), parents.from_memories(memories), evidence=evidence)
+    assert [one.title for one in extractive.plan_aggregation(view).new_pages] == hubs
+
+
+def test_dog_at_a_cafe_is_not_listed_as_a_cafe() -> None:
+    memories, _ = cafes("Lisbon", 3)
+    walks = [
+        memory(
+            f"dog-{day}",
+            f"We gave water to Pombo, who slept {('under the table', 'by the door', 'on the step')[day]}.",
+            at("Corner 0", "Lisbon", types=["cafe"]),
+            day=day,
+        )
+        for day in range(3)
+    ]
+    seen = batch(*memories, *walks)
+    made = [
+        item.page
+        for item in leaf.decide(seen, extractive.plan_leaf(seen), Matches()).items
+        if isinstance(item, CreatePage)
+    ]
+    dog = next(one for one in made if one.title == "Pombo")
+    rollups = extractive.plan_aggregation(
+        AggregationView(tuple(made), parents.from_memories(list(seen.memories)))
+    ).rollups
+    listed = {one.section_slug: one.children for one in rollups}
+    assert len(listed["coffee"]) == 3
+    assert dog.key not in listed["coffee"]
+
+
 def test_list_of_a_person_goes_when_too_few_pages_name_them() -> None:
     boat = page("Blue Boat", summary="Odile painted the Blue Boat.")
     listing = replace(section("- x", "m1", name="people_and_things"), children=(boat.key,), aggregation=Aggregation())

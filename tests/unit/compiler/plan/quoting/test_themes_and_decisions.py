@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from compiler.plan.contract import CreatePage, PageType
+from compiler.plan.contract import BatchMemory, CreatePage, PageType
 from compiler.plan.judging import leaf
 from compiler.plan.names.merge import Matches
 from compiler.plan.names.spotting import runs
@@ -151,6 +151,20 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
 def test_a_question_or_a_decision_of_others_is_no_decision(text: str) -> None:
     proposal = extractive.plan_leaf(batch(memory("m1", text)))
     assert [one for one in proposal.new_pages if one.type is PageType.DECISION] == []
+
+
+def test_tag_makes_a_commitment_in_the_first_sentence_a_decision() -> None:
+    text = "The lease of the boathouse will not be renewed. The landlord will hear of it in May."
+    tagged, plain = memory("m1", text, {"tags": ["decision"]}), memory("m1", text)
+    assert titles_of_decisions(tagged) == ["The lease of the boathouse will not be renewed"]
+    assert titles_of_decisions(plain) == []
+    told = memory("m1", "The boathouse has a new door of red oak.", {"tags": ["decision"]})
+    assert titles_of_decisions(told) == [], "the tag alone decides nothing"
+
+
+def titles_of_decisions(one: BatchMemory) -> list[str]:
+    proposal = extractive.plan_leaf(batch(one))
+    return [page.title for page in proposal.new_pages if page.type is PageType.DECISION]
 
 
 def test_what_only_answers_the_other_speaker_is_not_quoted() -> None:
