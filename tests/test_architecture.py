@@ -50,7 +50,7 @@ HEAVY_MODULES = {
     "models.embedding.titan",
     "models.language.bedrock",
     "models.language.openai_compatible",
-    "models.transport.openai_client",
+    "sidecar.runtime.openai_server",
     "sidecar.backends.aws",
     "sidecar.backends.mcp_tools",
     "sidecar.ingest.documents.pdf",

@@ -21,6 +21,7 @@ from sidecar.rpc.transport.admission import AdmissionControl
 from sidecar.rpc.transport.call import MethodOptions
 from sidecar.rpc.transport.interceptor import CallInterceptor
 from sidecar.rpc.transport.listen import check_listen_address, prepare_socket_directory
+from sidecar.rpc.transport.tls_files import check_pair, check_roots
 from sidecar.runtime.errors import SettingInvalid, StartRefused
 from sidecar.runtime.settings import Settings
 from sidecar.services.audit import AuditLog
@@ -279,9 +280,11 @@ def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
     if settings.tls_cert is None or settings.tls_key is None:
         raise SettingInvalid("SIDECAR_TLS_CERT", "needs SIDECAR_TLS_KEY", "set both or neither")
     pair = (_read(settings.tls_key, "SIDECAR_TLS_KEY"), _read(settings.tls_cert, "SIDECAR_TLS_CERT"))
+    check_pair(settings.tls_cert, settings.tls_key)
     if settings.tls_client_ca is None:
         return grpc.ssl_server_credentials([pair])
     roots = _read(settings.tls_client_ca, "SIDECAR_TLS_CLIENT_CA")
+    check_roots(settings.tls_client_ca)
     return grpc.ssl_server_credentials([pair], root_certificates=roots, require_client_auth=True)
 
 

@@ -52,7 +52,7 @@ class Chosen:
 
 
 async def choose(settings: Settings, pool: Pool) -> Chosen:
-    """Load the embedder that the settings name. Raises SettingInvalid, EmbedderUnusable, InvalidRequest."""
+    """Load the embedder that the settings name. Raises SettingInvalid, EmbedderUnusable."""
     if settings.embedder == NONE:
         return Chosen(None, UNSET)
     embedder = await _made(settings)
@@ -78,14 +78,20 @@ async def _made(settings: Settings) -> Embedder:
             return await asyncio.to_thread(multilingual)
         case ["titan", *size] if len(size) <= 1:
             return _titan(settings, *size)
-        case ["openai", *model, size] if model:
-            from models.embedding.openai_embedding import EmbeddingModel, openai_embedder
-            from models.transport.openai_client import OpenAIConfig
-
-            key = settings.embedder_api_key
-            config = OpenAIConfig(settings.embedder_base_url, (lambda: key) if key else None)
-            return openai_embedder(config, EmbeddingModel(":".join(model), _dimensions(size)))
+        case ["openai", *model, size] if any(model):
+            return _openai(settings, ":".join(model), size)
     raise SettingInvalid("SIDECAR_EMBEDDER", f"{settings.embedder!r} is not an embedder", _FIX)
+
+
+def _openai(settings: Settings, model: str, size: str) -> Embedder:
+    from models.embedding.openai_embedding import EmbeddingModel, openai_embedder
+    from sidecar.runtime.openai_server import at
+
+    named = EmbeddingModel(model, _dimensions(size))
+    variable = "SIDECAR_EMBEDDER_BASE_URL"
+    return at(
+        variable, settings.embedder_base_url, settings.embedder_api_key, lambda config: openai_embedder(config, named)
+    )
 
 
 def _titan(settings: Settings, size: str = "") -> Embedder:

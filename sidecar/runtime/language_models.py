@@ -26,7 +26,7 @@ def made(settings: Settings, variable: str, kind: str) -> RemoteModel | None:
 
         return at(settings, bedrock_model)
     from models.language.openai_compatible import openai_model
-    from models.transport.openai_client import OpenAIConfig
+    from sidecar.runtime import openai_server
 
-    key = settings.compile_api_key
-    return openai_model(OpenAIConfig(settings.compile_base_url, (lambda: key) if key else None))
+    server = ("SIDECAR_COMPILE_BASE_URL", settings.compile_base_url, settings.compile_api_key)
+    return openai_server.at(*server, openai_model)

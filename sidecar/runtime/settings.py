@@ -119,7 +119,7 @@ class Settings:
     owner_max_memories: int = 0
     """Memories that one owner may have. 0 sets no limit."""
     log_level: str = "INFO"
-    """Level of the JSON lines on standard error."""
+    """Level of the JSON lines on standard error: `DEBUG`, `INFO`, `WARNING`, `ERROR` or `CRITICAL`."""
     slow_turn_s: float = 1.0
     """Turns that take more seconds than this are traced, regardless of the sampling."""
     capture_content: bool = False
@@ -268,11 +268,12 @@ _ELSEWHERE = frozenset(
 
 _MOST = 2**31  # the range of a four-byte column
 _MOST_DAYS = 36_500
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def _parsed(variable: str, name: str, text: str) -> Any:
     kind = next(field.type for field in fields(Settings) if field.name == name)
-    parse, wanted = _KINDS["days" if name.endswith("_days") else str(kind)]
+    parse, wanted = _KINDS["days" if name.endswith("_days") else name if name in _KINDS else str(kind)]
     try:
         return parse(text)
     except ValueError:
@@ -307,6 +308,12 @@ def _flag(text: str) -> bool:
     return answers[text.lower()]
 
 
+def _level(text: str) -> str:
+    if text.upper() not in _LEVELS:
+        raise ValueError
+    return text.upper()
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -315,6 +322,7 @@ _KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "str": (str, "a text"),
     "int": (_number, "a whole number of zero or more, below 2147483648"),
     "days": (_days, f"a whole number of days up to {_MOST_DAYS}"),
+    "log_level": (_level, f"one of {', '.join(_LEVELS)}"),
     "float": (_seconds, "a number of seconds"),
     "bool": (_flag, "true or false"),
     "Path": (Path, "a directory"),

@@ -147,6 +147,24 @@ async def test_client_ca_without_a_server_certificate_is_refused(settings: Setti
             pass
 
 
+@pytest.mark.parametrize(
+    ("spoiled", "setting"),
+    [("tls_cert", "SIDECAR_TLS_CERT"), ("tls_key", "SIDECAR_TLS_CERT"), ("tls_client_ca", "SIDECAR_TLS_CLIENT_CA")],
+)
+async def test_unusable_file_of_tls_is_not_taken_for_a_port_in_use(
+    settings: Settings, tmp_path: Path, spoiled: str, setting: str
+) -> None:
+    authority = Authority()
+    key, certificate = authority.issue()
+    texts = {"tls_cert": certificate, "tls_key": key, "tls_client_ca": authority.pem} | {spoiled: b"no PEM\n"}
+    files: dict[str, Any] = {name: tmp_path / name for name in texts}
+    for name, text in texts.items():
+        files[name].write_bytes(text)
+    with pytest.raises(SettingInvalid, match=setting):
+        async with running(replace(settings, **files)):
+            pass
+
+
 @pytest.mark.parametrize("production", [False, True])
 async def test_health_needs_no_token_and_reflection_is_off_in_production(settings: Settings, production: bool) -> None:
     async with served(replace(settings, production=production)) as site:

@@ -1,0 +1,43 @@
+"""What the settings make of odd values in the environment."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sidecar.runtime import language_models
+from sidecar.runtime.embedders import choose
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import read
+
+
+@pytest.mark.parametrize("level", ["debug", "Info", "WARNING"])
+def test_log_level_is_read_in_any_case(level: str) -> None:
+    assert read({"SIDECAR_LOG_LEVEL": level}).log_level == level.upper()
+
+
+@pytest.mark.parametrize("level", ["trace", "10", "INFO "])
+def test_unknown_log_level_is_refused_by_name(level: str) -> None:
+    with pytest.raises(SettingInvalid, match=r"SIDECAR_LOG_LEVEL.*DEBUG"):
+        read({"SIDECAR_LOG_LEVEL": level})
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8000/v1", "ftp://models/v1", "http://", "http://a:b@models/v1", "http://[::1/v1"]
+)
+def test_unusable_address_of_a_model_server_is_refused_by_name(url: str) -> None:
+    no_pool: Any = None
+    with pytest.raises(SettingInvalid, match="SIDECAR_COMPILE_BASE_URL"):
+        language_models.made(replace(read({}), compile_base_url=url), "SIDECAR_COMPILE_PLANNER", "openai")
+    with pytest.raises(SettingInvalid, match="SIDECAR_EMBEDDER_BASE_URL"):
+        asyncio.run(choose(replace(read({}), embedder="openai:small:8", embedder_base_url=url), no_pool))
+
+
+@pytest.mark.parametrize("name", ["openai::8", "openai:8", "openai"])
+def test_embedder_without_a_model_is_refused(name: str) -> None:
+    no_pool: Any = None
+    with pytest.raises(SettingInvalid, match="SIDECAR_EMBEDDER"):
+        asyncio.run(choose(replace(read({}), embedder=name), no_pool))
