@@ -45,4 +45,5 @@ def new_memory(memory: ImportedMemory) -> NewMemory:
         valid_from_time=memory.valid_from,
         valid_until_time=memory.valid_until,
         valid_precision=memory.valid_precision,
+        pinned=memory.pinned,
     )

@@ -37,7 +37,8 @@ def memory() -> None:
 def import_file(session: CommandSession, file: Path) -> int:
     """Import memories from JSONL or a JSON array of objects with a text; importing again changes nothing.
 
-    The exit code is 1 if a part of the file was refused; the others are stored.
+    The output of `sidecar memory list --json` is such a file. The exit code is 1 if a part of the file was refused; the
+    others are stored.
 
     \b
     Example:

@@ -16,8 +16,17 @@ _STATUSES = frozenset({"", "candidate", "accepted", "rejected"})
 _PRECISIONS = frozenset({"", "instant", "day", "month", "year"})
 _KNOWN = frozenset({
     "id", "memory_id", "text", "content", "created_at", "occurred_at", "metadata", "document_id", "tags", "turn_ids",
-    "memory_type", "status", "confidence", "authority", "domains", "valid_from", "valid_until", "valid_precision",
+    "memory_type", "status", "confidence", "authority", "domains", "valid_from", "valid_until", "valid_precision", "pinned",
 })  # fmt: skip
+# The names of these times in a list of memories (`sidecar memory list --json`), and its fields that only the service sets.
+_LISTED = {
+    "occurred_at": "occurred_time",
+    "created_at": "create_time",
+    "valid_from": "valid_from_time",
+    "valid_until": "valid_until_time",
+}
+_SET_BY_SERVICE = frozenset({"update_time", "until_precision", "compressed", "source_episodes", "source_events"})
+_NO_METADATA = _KNOWN | _SET_BY_SERVICE | set(_LISTED.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +49,16 @@ class ImportedMemory:
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     valid_precision: str = ""
+    pinned: bool | None = None
 
 
 def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory | SkippedPiece]:
     """Yield the memories and the skipped pieces of a file, in its order.
 
     A memory is `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?,
-    "memory_type"?, "status"?, "confidence"?, "authority"?, "domains"?, "valid_from"?, "valid_until"?, "valid_precision"?}`;
-    other keys are added to the metadata. A stream must be seekable. Raises UnreadableExport or TooLarge, and NotMemories if a
-    message or a conversation comes before any memory.
+    "memory_type"?, "status"?, "confidence"?, "authority"?, "domains"?, "valid_from"?, "valid_until"?, "valid_precision"?,
+    "pinned"?}`, or one of `sidecar memory list --json`; other keys are added to the metadata. A stream must be seekable. Raises
+    UnreadableExport or TooLarge, and NotMemories if a message or a conversation comes before any memory.
     """
     has_memories = False
     for record in records(name, opened(data)):
@@ -74,7 +84,7 @@ def _memory(record: FileRecord) -> ImportedMemory:
     document_id = value.get("document_id") or ""
     given_id = value.get("id") or value.get("memory_id")
     return ImportedMemory(
-        id=id_of(given_id, text, value.get("occurred_at"), value.get("created_at"), document_id),
+        id=id_of(given_id, text, _either(value, "occurred_at"), _either(value, "created_at"), document_id),
         text=text,
         occurred_at=_time(value, "occurred_at"),
         created_at=_time(value, "created_at"),
@@ -90,6 +100,7 @@ def _memory(record: FileRecord) -> ImportedMemory:
         valid_from=_time(value, "valid_from"),
         valid_until=_time(value, "valid_until"),
         valid_precision=_precision(value),
+        pinned=_pinned(value),
     )
 
 
@@ -132,9 +143,22 @@ def _text(value: Mapping[str, Any]) -> str:
     return text.strip()
 
 
+def _pinned(value: Mapping[str, Any]) -> bool | None:
+    pinned = value.get("pinned")
+    if pinned is not None and not isinstance(pinned, bool):
+        raise Unusable("its pinned is not true or false")
+    return pinned
+
+
+def _either(value: Mapping[str, Any], key: str) -> object:
+    given = value.get(key)
+    return value.get(_LISTED[key]) if given is None else given
+
+
 def _time(value: Mapping[str, Any], key: str) -> datetime | None:
-    time = time_of(value.get(key))
-    if time is None and value.get(key) is not None:
+    given = _either(value, key)
+    time = time_of(given)
+    if time is None and given is not None:
         raise Unusable(f'its {key} is not a time; write it as "2026-02-01T16:20:00Z"')
     return time
 
@@ -150,4 +174,4 @@ def _metadata(value: Mapping[str, Any]) -> dict[str, Any]:
     metadata = value.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise Unusable("its metadata is not an object; write {…}")
-    return {key: item for key, item in value.items() if key not in _KNOWN} | metadata
+    return {key: item for key, item in value.items() if key not in _NO_METADATA} | metadata

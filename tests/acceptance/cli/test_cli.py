@@ -287,6 +287,16 @@ class TestMemories:
         assert gone.code == 1
         assert gone.out == ""
 
+    def test_listed_memories_are_imported_for_another_owner_unchanged(self, sidecar: Terminal, tmp_path: Path) -> None:
+        sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
+        sidecar.json("memory", "pin", "mem-0002")
+        listed = sidecar.json("memory", "list", "--limit", "0")
+        (tmp_path / "listed.json").write_text(json.dumps(listed))
+        sidecar.json("memory", "import", str(tmp_path / "listed.json"), "--owner", "another")
+        again = sidecar.json("memory", "list", "--limit", "0", "--owner", "another")
+        own = {"create_time", "update_time"}
+        assert [one | dict.fromkeys(own) for one in again] == [one | dict.fromkeys(own) for one in listed]
+
     def test_file_with_bad_lines_is_imported_in_part_and_repeated_when_mended(
         self, sidecar: Terminal, tmp_path: Path
     ) -> None:

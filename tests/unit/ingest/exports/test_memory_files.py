@@ -35,6 +35,22 @@ def test_memory_with_every_field_is_read() -> None:
     ]
 
 
+def test_listed_memory_is_read_with_its_times_and_pin() -> None:
+    listed: dict[str, object] = {
+        "memory_id": "mem-1", "text": "one", "occurred_time": "2020-02-03T00:00:00Z", "create_time": "2020-03-01T00:00:00Z",
+        "update_time": "2020-04-01T00:00:00Z", "valid_from_time": "2020-02-01T00:00:00Z", "valid_until_time": None,
+        "valid_precision": "month", "until_precision": "instant", "pinned": True, "compressed": False,
+        "source_episodes": [], "source_events": [], "metadata": {"mood": "glad"},
+    }  # fmt: skip
+    written = {
+        "id": "mem-1", "text": "one", "occurred_at": "2020-02-03", "created_at": "2020-03-01", "valid_from": "2020-02-01",
+        "valid_precision": "month", "pinned": True, "metadata": {"mood": "glad"},
+    }  # fmt: skip
+    assert read(listed) == read(written)
+    without = [{"text": "one", "occurred_time": day} for day in ("2020-02-03", "2020-02-04")]
+    assert len({one.id for one in read(*without) if isinstance(one, ImportedMemory)}) == 2
+
+
 def test_lines_and_an_array_are_read_alike() -> None:
     values = [{"text": "one"}, {"content": "two", "id": 2}]
     assert list(read_memories("m.json", json.dumps(values, indent=1).encode())) == read(*values)
@@ -54,6 +70,8 @@ def test_memory_without_an_id_gets_the_same_id_at_any_position() -> None:
         ({"text": ["a"]}, 'it has no text; write it under "text"'),
         ({"text": "x" * 100_001}, "its text has 100001 characters, the limit is 100000; split it"),
         ({"text": "x", "occurred_at": "soon"}, 'its occurred_at is not a time; write it as "2026-02-01T16:20:00Z"'),
+        ({"text": "x", "occurred_time": "soon"}, 'its occurred_at is not a time; write it as "2026-02-01T16:20:00Z"'),
+        ({"text": "x", "pinned": "yes"}, "its pinned is not true or false"),
         ({"text": "x", "tags": "home"}, 'its tags is not a list of texts; write ["one", "two"]'),
         ({"text": "x", "metadata": [1]}, "its metadata is not an object; write {…}"),
         ("x", 'it is not an object; write {"text": …}'),
