@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata
 from io import TextIOWrapper
+from pathlib import Path
 
 import click
 from click.exceptions import NoArgsIsHelpError, NoSuchCommand
@@ -139,20 +141,50 @@ def inside(group: click.Group) -> dict[str, click.Command]:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code. A closed pipe ends it silently, as does Ctrl-C outside of an import."""
+    _open_closed()
     _say_all()
+    try:
+        return _run(arguments)
+    except BrokenPipeError:
+        _discard_output()
+        return FAILED
+    except OSError as error:
+        if error.errno not in _UNWRITTEN or error.filename:
+            raise
+        _discard_output()
+        sys.stderr.write(
+            f"sidecar: the output cannot be written: {error.strerror}; what was written is not all of it.\n"
+        )
+        return FAILED
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         code = root.main(args=list(arguments), prog_name="sidecar", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
         _show(error, is_json="--json" in arguments)
+        sys.stdout.flush()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
-        # Discard the buffered output; otherwise Python reports an error when it closes the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
     return code if isinstance(code, int) else 0
+
+
+# The errors of a write: the disk or the quota is full, the device fails, the file is too long.
+_UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+
+
+def _discard_output() -> None:
+    """Discard the buffered output; otherwise Python reports an error when it closes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_closed() -> None:
+    """Connect each closed standard stream to the null device, as if it had been discarded."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # open until the end
 
 
 def _show(error: click.ClickException, *, is_json: bool) -> None:

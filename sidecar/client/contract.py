@@ -154,7 +154,7 @@ def message_of(request: Request[Any], stance: Stance) -> Message:
         try:
             _check_lists(kind.DESCRIPTOR.fields_by_name[name], value)
             message.MergeFrom(kind(**{name: value}))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise RequestUnusable(
                 f"{name}: cannot be sent ({_problem(error)}).", code="INVALID_ARGUMENT", field=name
             ) from error

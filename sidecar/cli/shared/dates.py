@@ -23,7 +23,7 @@ class _InstantType(click.ParamType[DatedInstant]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> DatedInstant:
-        """Return the instant, in UTC unless it names another zone."""
+        """Return the instant in UTC; without a zone it is taken as UTC."""
         if isinstance(value, DatedInstant):
             return value
         unit, rest = next(
@@ -31,9 +31,9 @@ class _InstantType(click.ParamType[DatedInstant]):
         )
         try:
             moment = datetime.fromisoformat(value + rest)
-        except ValueError:
+            return DatedInstant(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC), unit)
+        except (ValueError, OverflowError):
             self.fail(f"{value!r} is not a time; write 2026, 2026-03, 2026-03-03 or 2026-03-03T14:05:00Z", param, ctx)
-        return DatedInstant(moment if moment.tzinfo else moment.replace(tzinfo=UTC), unit)
 
 
 INSTANT = _InstantType()

@@ -18,9 +18,9 @@ class Instant(click.ParamType[datetime]):
             return value
         try:
             instant = datetime.fromisoformat(value)
-        except ValueError:
+            return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+        except (ValueError, OverflowError):
             self.fail(f"{value!r} is not a time; send a date such as 2026-03-01, or 2026-03-01T16:20:00Z", param, ctx)
-        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
 
 
 INSTANT = Instant()

@@ -35,7 +35,9 @@ class Glance:
 
 
 @click.command(short_help="Watch the newest turns.")
-@click.option("--every", "every_s", type=click.FloatRange(min=0.2), default=2.0, show_default=True, help="Seconds.")
+@click.option(
+    "--every", "every_s", type=click.FloatRange(min=0.2, max=86_400), default=2.0, show_default=True, help="Seconds."
+)
 @click.option("--once", is_flag=True, help="Draw once and end.")
 @connected
 def top(session: CommandSession, every_s: float, once: bool) -> None:

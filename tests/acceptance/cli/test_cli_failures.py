@@ -163,6 +163,52 @@ def test_closed_output_ends_the_command_quietly(arguments: list[str]) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["token"], ["assemble", "--json"], ["health", "--address", NOBODY, "--json"]],
+    ids=" ".join,
+)
+def test_output_that_cannot_be_written_is_an_error_on_one_line(arguments: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "sidecar", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("sidecar: the output cannot be written: No space left on device")
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["health", "--address", NOBODY], ["health", "--json", "--address", NOBODY]], ids=" ".join
+)
+def test_command_with_closed_streams_ends_as_with_open_ones(arguments: list[str], tmp_path: Path) -> None:
+    crashed = tmp_path / "crashed"
+    code = (
+        "import pathlib, sys\nfrom sidecar.cli.root import run\n"
+        f"try:\n    sys.exit(run({arguments}))\n"
+        f"except Exception as error:\n    pathlib.Path({str(crashed)!r}).write_text(repr(error))"
+    )
+    shell = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", code]
+    done = subprocess.run(shell, check=False)
+    assert not crashed.exists(), crashed.read_text()
+    assert done.returncode == 4
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+@pytest.mark.parametrize("arguments", [["graph", "as-of"], ["memory", "list", "--as-of"]], ids=" ".join)
+def test_time_outside_of_the_calendar_in_utc_is_wrong_usage(
+    arguments: list[str], time: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments, time]) == 2
+    assert f"'{time}' is not a time" in capsys.readouterr().err
+
+
+def test_watching_without_end_between_looks_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["top", "--every", "inf"]) == 2
+    assert "--every" in capsys.readouterr().err
+
+
 @pytest.fixture
 def hears_ctrl_c() -> Iterator[None]:
     """Let started commands hear the signal where whoever started the tests does not: a shell's background jobs ignore it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import grpc
@@ -39,6 +39,7 @@ from sidecar.rpc.compile import LONG_CALLS
 from sidecar.v1 import context_pb2, items_pb2, profile_pb2
 from tests.support.each import each
 
+BEYOND = datetime.max.replace(tzinfo=timezone(timedelta(hours=-14)))  # after the last instant in UTC
 WHOSE = {"tenant_id", "owner_id"}
 PB: Any = context_pb2
 ITEMS: Any = items_pb2
@@ -202,6 +203,8 @@ class TestWriting:
             (requests.GetMemory(memory_id=3), "memory_id"),  # type: ignore[arg-type]  # the wrong type is the test
             (requests.AssignBase(base="b", level="planet", ref="x"), "level"),
             (requests.Retain(memories=[NewMemory(text="x", metadata={"a": object()})]), "memories"),
+            (requests.Retain(memories=[NewMemory(text="x", occurred_time=BEYOND)]), "memories"),
+            (requests.Retain(memories=[NewMemory(text="x", metadata={"a": 10**400})]), "memories"),
             (requests.AssembleContext(message="m", model_id="m", seen_item_ids="i-1"), "seen_item_ids"),
             (requests.Retain(memories=[NewMemory(text="x", turn_ids="t-1")]), "memories"),
         ],
