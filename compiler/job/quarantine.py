@@ -1,4 +1,4 @@
-"""Memories whose planning fails even alone. They are quarantined once it is certain that they, not the model, are the cause.
+"""Memories whose planning fails even alone. They are quarantined once it is certain that they, not the planner, are the cause.
 
 After three failures with the same reason, or at the end of the job, the planner is probed with a harmless memory. If
 that fails too, the job fails and quarantines nothing. A batch that is planned successfully in between is as good a proof
@@ -17,7 +17,7 @@ from compiler.passes.leaf import Planned
 from compiler.plan.contract import BatchMemory
 from compiler.planners.planner import ExtractivePlanner
 from compiler.state.substrates import content_hash
-from models.errors import AnswerUnusable, InvalidRequest, ProviderError
+from models.errors import AnswerUnusable, InvalidRequest
 from store.compile.batches import BatchKind
 from store.compile.ledger import LedgerEntry, MemoryOutcome
 
@@ -35,10 +35,7 @@ async def take(run: Run, error: Exception, batch: ReadBatch) -> None:
     """
     reason = type(error).__name__
     run.held.append(Held(reason, batch.page, batch.fresh))
-    is_models = isinstance(error, ProviderError)
-    if not is_models and len(run.held) == 1:
-        await set_aside(run)
-    elif not is_models or run.has_rereads or sum(one.reason == reason for one in run.held) >= ALIKE:
+    if run.has_rereads or sum(one.reason == reason for one in run.held) >= ALIKE:
         await settle(run)
 
 

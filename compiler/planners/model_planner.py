@@ -8,16 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from compiler.errors import CostCeilingReached
 from compiler.plan.batch import AggregationView, LeafBatch
-from compiler.plan.contract import BatchMemory, Draft, PageKey, PageType, Section
+from compiler.plan.contract import Draft, PageKey, PageType, Section
 from compiler.plan.judging import validate
 from compiler.plan.prompting import prompt, schema, splitting
 from compiler.plan.prompting.prompt import Prompt
-from compiler.planners.planner import Proposed
+from compiler.planners.planner import HARMLESS, Proposed
 from compiler.settings import Costs
 from compiler.state.access import Access
 from models.errors import AnswerUnusable, MalformedOutput, ProviderError
@@ -38,9 +38,6 @@ from store.scope import Scope
 from store.tenancy import forgotten
 
 _LEAF, _SECTION, _AGGREGATION = "leaf", "section", "aggregation"
-_HARMLESS = BatchMemory(
-    "probe", "Maria Silva had lunch with Tom Baker at Cafe Luna on Friday.", b"", datetime(2026, 1, 2, tzinfo=UTC)
-)
 _CALLS = {_LEAF: "planner_calls", _SECTION: "section_writer_calls", _AGGREGATION: "aggregation_planner_calls"}
 
 
@@ -156,8 +153,8 @@ class ModelPlanner:
         CostCeilingReached.
         """
         section = Section("overview", "Overview", "Had lunch at Cafe Luna.")
-        draft = Draft(PageKey(PageType.ENTITY, "maria-silva"), "Maria Silva", section, "", (_HARMLESS,))
-        for question, of_pass in ((prompt.leaf(LeafBatch((_HARMLESS,))), _LEAF), (prompt.section(draft), _SECTION)):
+        draft = Draft(PageKey(PageType.ENTITY, "maria-silva"), "Maria Silva", section, "", (HARMLESS,))
+        for question, of_pass in ((prompt.leaf(LeafBatch((HARMLESS,))), _LEAF), (prompt.section(draft), _SECTION)):
             await self._check()
             await self._bought(self._request(question, of_pass), question, of_pass)
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
 
 from compiler.errors import CostCeilingReached
 from compiler.plan.batch import AggregationView, LeafBatch
-from compiler.plan.contract import Draft, Rejection
+from compiler.plan.contract import BatchMemory, Draft, Rejection
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal
 from compiler.planners import extractive
 from models.errors import AnswerUnusable, InvalidRequest
+
+HARMLESS = BatchMemory(
+    "probe", "Maria Silva had lunch with Tom Baker at Cafe Luna on Friday.", b"", datetime(2026, 1, 2, tzinfo=UTC)
+)
+"""The memory that probes are made with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,8 @@ class ExtractivePlanner:
         return Proposed(await asyncio.to_thread(extractive.plan_aggregation, view))
 
     async def probe(self) -> None:
-        """Do nothing: there is no model to fail."""
+        """Plan for a harmless memory, and discard the result. An error is a defect of the planner, not of a memory."""
+        await self.plan_leaf(LeafBatch((HARMLESS,)))
 
 
 @dataclass

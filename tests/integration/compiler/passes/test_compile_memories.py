@@ -178,6 +178,32 @@ async def test_memory_that_breaks_a_batch_is_quarantined_and_the_rest_compiled(p
     assert len(found) == 29
 
 
+class Broken(ExtractivePlanner):
+    """Has a defect that every memory meets, until it is mended."""
+
+    is_mended = False
+
+    async def plan_leaf(self, batch: LeafBatch) -> Proposed:
+        if not self.is_mended:
+            raise ValueError("no plan can be made of anything")
+        return await super().plan_leaf(batch)
+
+
+async def test_defect_that_every_memory_meets_fails_the_job_and_quarantines_none(pools: Pools) -> None:
+    await write_and_request(pools, journal(30))
+    planner, clock = Broken(), Clock()
+    engine = engine_on(pools, planner=planner, clock=clock)
+    await worker_on(pools, engine).work_once()
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.metrics["quarantined"]) == (JobStatus.PENDING, {})
+    assert "no plan can be made of anything" in job.error
+    assert await outcomes(pools) == {}
+    planner.is_mended = True
+    clock.move(hours=1)
+    await compiled(pools, engine)
+    assert set((await outcomes(pools)).values()) == {("applied", "")}
+
+
 class Busy(ExtractivePlanner):
     """A model that is throttled until told otherwise."""
 
