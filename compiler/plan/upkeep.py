@@ -231,7 +231,7 @@ def _without(section: Section, gone: PageKey, around: Mapping[PageKey, Page]) ->
         aggregation = replace(aggregation, linked_pages=tuple(key for key in aggregation.linked_pages if key != gone))
     children = tuple(key for key in section.children if key != gone)
     body_md = section.body_md
-    if children != section.children and all(key in around for key in children) and _is_rendered(section, around):
+    if children != section.children and all(key in around for key in children) and _is_rendered(section):
         body_md = rollup.render(around[key] for key in children)
     known = set(markdown.references([body_md]).pages) - {gone}
     return replace(section, body_md=markdown.drop_bad_links(body_md, known), children=children, aggregation=aggregation)
@@ -249,10 +249,10 @@ def _listed_again(section: Section, known: Aggregation, around: Mapping[PageKey,
     )
 
 
-def _is_rendered(section: Section, around: Mapping[PageKey, Page]) -> bool:
-    """Return whether the body is exactly the rendered list of the section's pages."""
-    listed = section.aggregation
-    return listed is None or listed.promotion_status is not PromotionStatus.PROMOTED
+def _is_rendered(section: Section) -> bool:
+    """Return whether the body is the rendered list of the section's pages; that of a promoted section is not."""
+    aggregation = section.aggregation
+    return aggregation is None or aggregation.promotion_status is not PromotionStatus.PROMOTED
 
 
 def _sorted(pages: Mapping[PageKey, Page]) -> Iterable[Page]:

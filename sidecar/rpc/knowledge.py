@@ -79,11 +79,6 @@ class KnowledgeService:
         return pb.UnassignBaseResponse()
 
 
-_ForAdmins = (
-    pb.CreateBaseRequest | pb.IngestRequest | pb.DeleteDocumentRequest | pb.AssignBaseRequest | pb.UnassignBaseRequest
-)
-
-
 def _read_level(number: int) -> str:
     level = _LEVELS.get(number)
     if level is None:

@@ -144,7 +144,7 @@ def _draw_budgets(answer: BudgetReport) -> Iterator[Any]:
     "percents",
     type=click.IntRange(1, 1000),
     multiple=True,
-    help="Alert at this percentage.",
+    help="Alert at this percentage; repeatable.",
 )
 @connected
 def put(session: CommandSession, percents: Sequence[int], **options: Any) -> None:

@@ -116,7 +116,7 @@ def approve(session: CommandSession, rule: str) -> None:
 
 @brain.command(short_help="Withdraw a rule with its copies, or one copy.")
 @click.argument("what", metavar="RULE|COPY")
-@click.option("--copy", "is_copy", is_flag=True, help="WHAT is a copy.")
+@click.option("--copy", "is_copy", is_flag=True, help="Withdraw the copy with this id, not a rule.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
 def withdraw(session: CommandSession, what: str, is_copy: bool, yes: bool) -> None:

@@ -81,7 +81,7 @@ def query(session: CommandSession, page: str, steps: tuple[str, ...], limit: int
 @graph.command(short_help="Find the shortest paths between two pages.")
 @click.argument("page")
 @click.argument("target")
-@click.option("--type", "types", multiple=True, help="Only over edges of this type; may be given again.")
+@click.option("--type", "types", multiple=True, help="Only over edges of this type; repeatable.")
 @_times
 @limit_option
 @connected

@@ -45,9 +45,7 @@ def relate(items: Sequence[Item], turn_ids: Collection[str]) -> Kinship:
     kinds = _kinds(signed)
     alike: dict[int, list[int]] = defaultdict(list)
     says: dict[int, list[int]] = defaultdict(list)
-    near = (
-        (place, by) for one, other in _near_pairs(items, signed, kinds) for place, by in ((one, other), (other, one))
-    )
+    near = ((place, by) for one, other in _near_pairs(signed, kinds) for place, by in ((one, other), (other, one)))
     remaining_chars = _MOST_COMPARED_CHARS
     for place, by in dict.fromkeys(chain(near, _contained_pairs(items, kinds))):
         remaining_chars -= len(items[place].text) + len(items[by].text)
@@ -87,7 +85,7 @@ def _kinds(signed: Sequence[Signature]) -> list[int]:
     return [by_text.setdefault((signature.text_key, signature.guard), len(by_text)) for signature in signed]
 
 
-def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _near_pairs(signed: Sequence[Signature], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield pairs of items whose texts may be nearly the same. Only the first item of each kind is compared."""
     firsts = _firsts(kinds)
     guards = [signed[place].guard for place in firsts]

@@ -51,7 +51,6 @@ FILES = (
 METHODS = tuple(
     method for file in FILES for service in file.DESCRIPTOR.services_by_name.values() for method in service.methods
 )
-ADMIN_ONLY_OF_OWN_TENANT = {"PutAgent", "PutSpace", "PutWorkspace", "GetTenant", "RevokeTokens"}
 
 
 @pytest.fixture
