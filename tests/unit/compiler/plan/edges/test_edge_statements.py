@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from compiler.plan.edge_types import EDGE_TYPES, first_moment
 from compiler.plan.edges.statements import may_state, statements
@@ -104,13 +102,6 @@ def test_period_of_a_statement_is_read(
 ) -> None:
     (found,) = statements(text, NAMES, people=PEOPLE)
     assert (found.period.valid_from, found.period.valid_until, found.is_past) == (since, until, is_past)
-
-
-@given(st.text(max_size=300), st.lists(st.text(min_size=1, max_size=12), max_size=6))
-def test_any_text_gives_known_types_between_given_names(text: str, names: list[str]) -> None:
-    for one in statements(text, names, speaker="I"):
-        assert one.type in EDGE_TYPES
-        assert {one.subject, one.object} <= {*names, "I"}
 
 
 def test_date_is_read_to_its_first_moment() -> None:
