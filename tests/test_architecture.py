@@ -156,6 +156,14 @@ def test_tests_are_in_folders_named_as_the_products() -> None:
             )
 
 
+def test_generated_input_is_where_its_examples_are_counted() -> None:
+    """Only these folders set how many examples a property gets; elsewhere it would be a hundred, other ones in each run."""
+    counted = {"acceptance", "properties", "support"}
+    for path in (ROOT / "tests").rglob("*.py"):
+        if re.search(r"^(from|import) hypothesis", path.read_text(), re.MULTILINE):
+            assert path.relative_to(ROOT / "tests").parts[0] in counted, f"{name(path)}: move it to tests/properties"
+
+
 def test_imports_of_test_modules_name_a_file() -> None:
     for folder in ("tests", "bench"):
         for path in (ROOT / folder).rglob("*.py"):

@@ -8,13 +8,10 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import networkx as nx
 import pytest
 import rdflib
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sidecar.cli.wiki.graph_files import FileEdge, UnreadableGraph, read_file, read_graph, to_graphml, to_jsonld
 from sidecar.client.answers.wiki import PageRef, TypedEdge
@@ -154,11 +151,3 @@ def test_large_file_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: py
     monkeypatch.delattr(Path, "read_bytes")
     with pytest.raises(UnreadableGraph, match="64 MiB"):
         read_file(tmp_path / "big.graphml")
-
-
-@given(st.text(max_size=40), st.text(min_size=1, max_size=40))
-def test_any_title_makes_well_formed_files(title: str, name: str) -> None:
-    page = PageRef("id", f"/wiki/entity/{name}", title)
-    one = TypedEdge("owns", {}, (name,), ("manual",), page, ref("b"))
-    ET.fromstring(to_graphml([one]).encode("utf-8", errors="replace"))
-    json.loads(to_jsonld([one]))

@@ -9,8 +9,6 @@ from uuid import UUID
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from models.errors import ModelUnavailable
 from models.language.language import ConverseAnswer, ConverseRequest, TokenUsage
@@ -98,29 +96,6 @@ async def test_scan_works_without_a_model_and_with_a_failing_one(pools: Pools) -
     assert await proposed(pools, failing) == without
     assert failing.asked == 1
     assert "ferry" not in without
-
-
-ANY = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-3, 5)
-    | st.text(max_size=20)
-    | st.sampled_from(["ferry", "type", "Andorinha"]),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(["findings", "sentence", "kind", "word", "names"]), inner, max_size=5)
-    ),
-    max_leaves=20,
-)
-
-
-@given(ANY)
-def test_any_answer_is_read_and_findings_are_in_their_sentence(answer: Any) -> None:
-    seen = [(SeenText(UUID(int=1), "m1", SAID["m1"], NOW), SAID["m1"])]
-    given_answer = answer if isinstance(answer, dict) else {"findings": answer}
-    for one in read_findings(given_answer, seen):
-        assert all(name in SAID["m1"].lower() for name in one.names)
-        assert one.sighting.quote == SAID["m1"]
 
 
 @pytest.mark.parametrize("names", [["Andorinha"], ["Andorinha", "Andorinha"]])

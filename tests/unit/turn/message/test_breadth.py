@@ -10,13 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bench.training.breadth import MOST_TEXTS, Breadths, Counted, fitted, module
 from models.embedding.minilm import MiniLM
 from models.embedding.vector_parts import MINILM
-from sidecar.turn.message.breadth import MOST_BREADTH, BreadthWeights, breadth, stretched
+from sidecar.turn.message.breadth import MOST_BREADTH, BreadthWeights, breadth
 from sidecar.turn.message.breadth_by_vector import BREADTHS
 from sidecar.turn.message.conversation import in_thread
 from sidecar.turn.message.reading import read
@@ -45,16 +43,6 @@ def test_breadth_counts_less_the_less_the_embedder_knows_the_language() -> None:
     told = [breadth(weights, (0.3, 1.0), blind) for blind in (0.0, 0.5, 1.0)]
     assert told == pytest.approx([0.4, 0.2, 0.0])
     assert breadth(weights, (9.0, 0.0)) == pytest.approx(math.log(2))
-
-
-@given(odds=st.lists(st.floats(-30, 30), min_size=1, max_size=20), wide=st.floats(-MOST_BREADTH, MOST_BREADTH))
-def test_stretching_keeps_the_best_and_the_order(odds: list[float], wide: float) -> None:
-    given_odds = np.array(odds)
-    told = stretched(given_odds, wide)
-    assert told.max() == given_odds.max()
-    assert (np.diff(told[np.argsort(given_odds, kind="stable")]) >= 0).all()
-    farther = (given_odds.max() - given_odds) - (told.max() - told)
-    assert (farther >= -1e-9).all() if wide >= 0 else (farther <= 1e-9).all()
 
 
 def test_what_is_far_behind_is_likelier_for_a_broad_question_and_what_is_ahead_for_a_narrow_one() -> None:
