@@ -15,7 +15,7 @@ VALUES = st.recursive(
     lambda below: st.lists(below, max_size=4) | st.dictionaries(st.text(max_size=8), below, max_size=4),
     max_leaves=12,
 )
-PAGES = st.fixed_dictionaries(
+PAGES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {"title": st.text(max_size=6)},
     optional={
         "kind": st.sampled_from(["entity", "topic", None]),
