@@ -109,7 +109,11 @@ next clause
 # Patterns over folded words that end an earlier definition, by language.
 ENDINGS = {
     "english": (
-        r"(?:left|leaves)(?! (?:for \S+ for|an?|my|his|her|their|me|us|it|early|late|at)\b)",
+        (
+            r"(?:left|leaves)(?! (?:for \S+ for|an?|my|his|her|their|me|us|it|early|late|at)\b)"
+            r"(?! the (?!(?:\w+ )?(?:company|firm|business|team|job|role|post|position|project|bank|board|band|choir|club|group"
+            r"|party|school|university|practice|hospital|office|house|flat|city|town|country)\b))"
+        ),
         r"quit|resigned|retires|retired|died|passed away|stepped down|is gone|is off",
         r"no longer (?:works? (?:at|for|here|with)|with|in use|used|exists?|available|supported|here)",
         (

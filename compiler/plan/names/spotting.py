@@ -14,6 +14,7 @@ from functools import lru_cache
 from compiler.plan.contract import BatchMemory
 from compiler.plan.facts.past import Origin, origin
 from compiler.plan.lexicon.common_words import COMMON_WORDS
+from compiler.plan.names.given_names import SPEAKERS, is_given, person_in
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
 from compiler.plan.names.themes import themes_in
@@ -109,7 +110,7 @@ def speaker_of(text: str) -> str:
     """
     found = SPEAKER.match(text)
     words = found[1].split() if found else []
-    if any(plain_key(word) in NO_NAMES for word in words):
+    if any(plain_key(word) in NO_NAMES - SPEAKERS for word in words):
         return ""
     is_name = len(words) == 1 or all(word[0].isupper() or word.lower() in CONNECTORS for word in words)
     return found[1] if found and is_name else ""
@@ -202,6 +203,8 @@ def spotted(text: str, known: Known) -> list[Spotted]:
             continue
         start, end = places[at], places[at + len(words) - 1] + 1
         shared = [(begin, stop) for begin, stop, _ in spans if begin < end and start < stop]
+        if not shared and len(words) == 1 and is_given(words[0]):
+            continue
         written = [one for one in tokens[start:end] if one.lower() != one.upper() and one not in CONNECTORS]
         if not (shared or all(one[0].isupper() for one in written)) or _is_within(tokens, start, end):
             continue
@@ -252,8 +255,11 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
             run.append(token)
         elif run:
             is_named = called in NAMING or called in ADDRESSES or (called == ":" and _is_labelled(every, at, run))
-            found = _named(run, at - len(run), is_initial=initial, is_named=is_named)
-            yield from _in_german(found, every) if is_german_text else found
+            if person := person_in(run, called, token, is_initial=initial):
+                yield at - len(person.split()), at, Spotted(person, NameKind.PERSON)
+            else:
+                found = _named(run, at - len(run), is_initial=initial, is_named=is_named)
+                yield from _in_german(found, every) if is_german_text else found
             run = []
         before = token.lower() if token not in _JOINING else before
         if token not in _JOINING:

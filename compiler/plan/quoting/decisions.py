@@ -97,7 +97,8 @@ _ENTSCHIEDEN = re.compile(r"\s(?:entschieden|beschlossen)(?=\W*$)", re.IGNORECAS
 # Emoji and pictures, with the signs that join them.
 _SYMBOLS = regex.compile(r"[\p{So}\p{Sk}\p{Cs}\u200d\ufe0f\p{Emoji_Presentation}]+")
 _REASON = re.compile(
-    r"\b(?:because|since|so that|so we|so i|as it|due to|in order to|the reason|porque|para que|weil|denn|damit|car|parce que)\b",
+    r"\b(?:because|since|so that|so we|so i|as it|due to|in order to|the reason|porque|para que|weil|denn|damit|parce que"
+    r"|car(?= (?:ils?|elles?|je|tu|nous|vous|on|ce|les?|la|une?|mon|ma|mes|notre|nos|sa|ses)\b| [cjlns]['’]))\b",
     re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(
@@ -189,7 +190,8 @@ def _page(
 ) -> ProposedPage:
     words = words_of(memory.text)
     within = _REASON.search(sentence)
-    reasons = [sentence[within.start() :]] if within and len(content_words(sentence[: within.start()])) > 1 else []
+    is_told = within and content_words(sentence[within.end() :]) and len(content_words(sentence[: within.start()])) > 1
+    reasons = [sentence[within.start() :]] if within and is_told else []
     reasons += [one for one in after if _REASON.search(one)]
     texts: Mapping[str, list[str]] = {
         "decision": [sentence],

@@ -52,6 +52,10 @@ _IS_KIND = re.compile(
 )
 _KIND_IS = re.compile(rf"(?:(?!(?:it|this|that|these|those)\b)\S+ ){{1,5}}(?:{_ANY['is called']}) {_CALLED}")
 _LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
+# `Jon Baker, born Weiss, is her oldest friend`.
+_IS_AFTER_ASIDE = re.compile(
+    rf"{_NAME} {_COMMA} (?:{_WORD} ){{1,6}}{_COMMA} (?:{_IS}) (?:{_AN}|{_MY}) (?!(?:{_ANY['no kind']})\b)"
+)
 # `Jon left the firm` ends an earlier definition of him; `Jon will retire` does not.
 _BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
 _ENDED = re.compile(rf"\b(?:{'|'.join(one for every in definition_words.ENDINGS.values() for one in every)})\b")
@@ -67,13 +71,18 @@ _IS_FROM = re.compile(rf"{_NAME} (?:{_ANY['from']}) ")
 _DENIED = re.compile(r"\b(?:no|not|nothing|isnt|kein\w*|nicht|ningun\w*|nenhum\w*|aucune?)\b")
 # `I think it was: Jon` answers a question that is not in the text.
 _ANSWERED = frozenset(["it", "this", "that", "these", "those"])
+# `Power cut today: Jon, unreachable` says when, and not who Jon is.
+_WHEN = frozenset(
+    ["today", "tonight", "tomorrow", "yesterday", "now", "heute", "morgen", "gestern", "hoy", "ayer", "hoje", "ontem"]
+)
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
 _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
 
 COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 _MARK = re.compile(r"[,();:!?]|\.(?=\s*$)")
 _BRACKET = re.compile(
-    r"([^(),;:]+) \((?!(?:see|if|not|and|or|but|with|on|in|at|from|until|since)\b)[^\W\d_A-Z][^()\d.;:!?]{2,40}\)"
+    r"([^(),;:]+) \((?:(?!(?:see|if|not|and|or|but|with|on|in|at|from|until|since)\b)[^\W\d_A-Z][^()\d.;:!?]{2,40}"
+    r"|(?:C[A-Z]O|VP|PM|HR|QA|GP|DBA|SRE)\b[^()\d.;:!?]{0,40})\)"
 )
 _OWNER = re.compile(r"\b[^\W\d_][\w-]*['’]s?\s+(?=[^\W\d_])")
 _CLAUSE = re.compile(r"(;\s+|:\s+|\s[-–—]\s)")
@@ -114,7 +123,7 @@ def _beside(text: str, key: str) -> int:
     text = _signed(text, key)
     if _NAME not in text:
         return 0
-    if _IS_BESIDE.search(text) or _IS_BETWEEN.match(text):
+    if _IS_BESIDE.search(text) or _IS_BETWEEN.match(text) or _IS_AFTER_ASIDE.match(text):
         return KIND
     before = (_MINE_OR_THE if key.partition(" ")[0] in ADDRESSES else _MINE).search(text)
     return 5 if before and before[1] not in _NO_OFFICE else 0
@@ -161,6 +170,7 @@ def _clauses(sentence: str) -> Iterator[str]:
         return
     label = plain_key(every[0]).split()
     is_note = label[:1] and len(label) <= _LABEL_WORDS and (len(label) > 1 or label[0] not in NO_NAMES)
+    is_note = is_note and label[-1] not in _WHEN
     if is_note and label[-1] not in PREDICATES:
         value = _NAME_ALONE.split(_TITLE.sub("", every[2]), maxsplit=1)[0]
         if not speaker_of(sentence) or len(value.split()) <= _NAME_WORDS:

@@ -153,17 +153,19 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     text = plain_key(said)
     words = set(text.split())
     found = 0
+    is_theme = any(theme_of(key) for key in keys)
+    score = 0 if is_theme else definition(sentence, keys)
     if not is_led:
-        found = (-2 if POINTING.match(text) else -1 if _DISCOURSE.match(text) else 0) - _looseness(said, text)
+        # `Her daughter Ana lives here` says who Ana is, whoever `her` is.
+        is_pointing = POINTING.match(text) and not (text.startswith(("his ", "her ", "their ")) and score > _BEGINS)
+        found = (-2 if is_pointing else -1 if _DISCOURSE.match(text) else 0) - _looseness(said, text)
     found -= 2 if _REACTING.search(text) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = speaks_of_self(words)
-    is_theme = any(theme_of(key) for key in keys)
     if is_own and is_theme:
         found += 4 if speaker else 2
     elif is_own and speaker:
         found += 2 if plain_key(speaker) in keys else 1
-    score = 0 if is_theme else definition(sentence, keys)
     found -= 0 if score > _BEGINS or founds(sentence, frozenset(keys)) else 2
     is_short = score < KIND and len(content_words(sentence)) < _SHORTEST_WORDS
     found -= 2 if len(sentence) > _LONGEST or is_short else 0

@@ -42,7 +42,8 @@ _OF_PEOPLE = (
     (
         "preferences",
         re.compile(
-            r"^(?:\S+ ){1,4}(?:loves?|likes?|enjoys?|prefers?|hates?|dislikes?|fan of|passionate about|allergic)\b"
+            r"^(?:\S+ ){1,4}(?:loves?|likes|enjoys?|prefers?|hates?|dislikes?|fan of|passionate about|allergic)\b"
+            r"|^(?:\S+ ){0,3}(?:i|we|they|you|do|dont|doesnt|didnt|really|also|both|all|always|to|would|d|kids|parents) like\b"
             r"|\b(?:my|his|her) (?:all time )?favou?rites?\b|^(?:\S+ )?favou?rite\b|\bis my favou?rite\b"
         ),
     ),

@@ -80,6 +80,8 @@ deutsch portugues espanol ingles francais utc gmt tv pc ai faq diy asap rip ceo 
 api apis sdk cli http https html json xml csv sql db dba sre cpu gpu ram ssd dns tls ssl ssh vpn ci cd pr prs qa ui ux kpi
 kpis okr okrs sla slo
 iban bic iva mwst vat sms wlan wifi gps
+kb mb gb tb pb mhz ghz kwh kw mw km cm mm kg mg ml usd eur gbp chf brl
+hab hatt hatte bin gib geh komm sag schau guck nimm lass werd mocht wurd konnt war
 """
 _FIRST_PERSON = """
 i im ive id ill me my mine myself we were weve wed well us our ours ourselves

@@ -35,6 +35,15 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Vera empieza clases de violín con la profesora Olga.", ("Olga cobra veinte euros por media hora.",)),
         ("Olga", "Olga from the tax office wants the list.", ("Olga was here on Monday for the audit.",)),
         ("Olga", "Meine Hebamme heißt Olga.", ("Olga kommt am Dienstag wieder.",)),
+        ("Olga", "Her daughter Olga lives in Hove with two cats.", ("Olga laughed on the phone like before.",)),
+        ("Olga", "Olga (CTO) prefers short written proposals.", ("Olga changed her mind about the tool.",)),
+        ("Olga", "Olga, née Weiss, is her oldest friend in Hove.", ("Olga is back from Nice with a tan.",)),
+        ("Olga", "Olga owns billing from end to end.", ("Olga left the old crontab on the server as a fallback.",)),
+        (
+            "Olga",
+            "Olga is tired of the long drive.",
+            ("Power cut today: Olga, in Graz, unreachable until the evening.",),
+        ),
         ("Olga", "Olga è la mia vicina.", ("Olga ha chiuso il negozio in agosto.",)),
     ],
 )

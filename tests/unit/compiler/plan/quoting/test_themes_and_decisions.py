@@ -492,3 +492,23 @@ def test_a_reason_repeats_only_what_comes_after_why() -> None:
     )
     bodies = {one.slug: one.body_md for one in page_of(proposal, "Rent the smaller boat").sections}
     assert bodies["rationale"] == "- because the harbour is narrow."
+
+
+def test_car_is_a_reason_in_french_alone() -> None:
+    english = extractive.plan_leaf(batch(memory("m1", "Decided to give up the car.")))
+    assert "rationale" not in {one.slug for one in page_of(english, "Give up the car").sections}
+    french = extractive.plan_leaf(batch(memory("m1", "Décision: vendre le bateau bleu, car il prend l'eau.")))
+    (page,) = french.new_pages
+    assert {one.slug: one.body_md for one in page.sections}["rationale"] == "- car il prend l'eau."
+
+
+def test_like_is_a_preference_only_as_a_verb() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "Aldon Pass, larches like candles in the evening."),
+            memory("m2", "Then we walked up to Aldon Pass in the rain."),
+            memory("m3", "Aldon Pass we like best in October."),
+        )
+    )
+    sections = {one.slug: one.memory_ids for one in page_of(proposal, "Aldon Pass").sections}
+    assert sections == {"overview": ("m1", "m2"), "preferences": ("m3",)}

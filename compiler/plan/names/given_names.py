@@ -1,0 +1,74 @@
+"""Given names that are other words too: `Jan`, `June`, `Will`. The words around one show that a person is meant."""
+
+from __future__ import annotations
+
+from compiler.plan.lexicon.common_words import COMMON_WORDS
+from compiler.plan.names.tokens import bare
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.words import CONNECTORS, NO_NAMES, PREDICATES
+
+_MONTHS = "jan jun june april may mai julio abril avril august domingo summer autumn"
+_CALENDAR = frozenset(_MONTHS.split())
+# Within a sentence only a name has a capital.
+_ORDINARY = frozenset(["will", "hope", "miles", "al", "ty"])
+_GIVEN = _CALENDAR | _ORDINARY | {"christian"}
+# They open questions and wishes: `Will Ana come?`, `Hope Ana is well`.
+_VERBS = frozenset(["will", "may", "hope"])
+_BEFORE_OTHERS = """
+in of by until till since before after during last this next early late mid every each the a an on from for to through between
+im am ab seit bis vor nach letzten diesen nachsten jeden en de desde hasta cada em ate dans depuis jusqu
+"""
+# A month has these verbs too: `June was hot`, `April brings rain`.
+_MONTH_VERBS = """
+is was has had will comes came brings brought starts started goes went feels made makes turns turned takes took means gave gives
+leaves left closes opens costs
+ist war hat hatte wird kommt kam geht ging kann muss soll macht braucht bekommt
+es era esta estaba tiene tenia viene vino va fue lleva hace hizo empieza empezo sigue
+estava tem tinha vem veio vai foi faz fez comecou est etait a avait vient
+"""
+_NO_PERSON_AFTER = frozenset(_BEFORE_OTHERS.split())
+_OF_MONTHS = frozenset(_MONTH_VERBS.split())
+SPEAKERS = _ORDINARY | {"christian"}
+"""Given names that a speaker may have although they are other words; before a colon a month is a label."""
+
+
+def is_given(word: str) -> bool:
+    """Return whether the word is a given name and another word too."""
+    return plain_key(bare(word)) in _GIVEN
+
+
+def person_in(run: list[str], before: str, after: str, *, is_initial: bool) -> str:
+    """Return the person that a run of capitalised words ends with, if its given name is another word too; else empty.
+
+    `before` and `after` are the tokens beside the run, `before` in lower case.
+    """
+    start = next((at for at, word in enumerate(run) if is_given(word) or not _is_common(word)), 0)
+    words, before = run[start:], run[start - 1].lower() if start else before
+    if before in _NO_PERSON_AFTER or before.isdigit():
+        return ""
+    is_initial = is_initial and not start
+    if len(words) == 2 and _begins_name(words, is_initial=is_initial):
+        return f"{words[0]} {bare(words[1])}"
+    return bare(words[0]) if len(words) == 1 and _is_person(words[0], after, is_initial=is_initial) else ""
+
+
+def _is_person(word: str, after: str, *, is_initial: bool) -> bool:
+    """Return whether a word that stands alone is a person: `Jun wrote it`, `we met Will`, `Will's car`."""
+    key = plain_key(bare(word))
+    if key not in _GIVEN:
+        return False
+    if key in _ORDINARY and (not is_initial or bare(word) != word):
+        return True
+    verbs = PREDICATES - _OF_MONTHS if key in _CALENDAR else PREDICATES
+    return after.islower() and plain_key(after) in verbs
+
+
+def _begins_name(words: list[str], *, is_initial: bool) -> bool:
+    """Return whether two words are a given name and a family name: `Jun Takeda`."""
+    first, second = plain_key(words[0]), plain_key(bare(words[1]))
+    is_family_name = second not in NO_NAMES | COMMON_WORDS and not words[1].isupper()
+    return first in _GIVEN and is_family_name and not (is_initial and first in _VERBS)
+
+
+def _is_common(word: str) -> bool:
+    return word.lower() in CONNECTORS or plain_key(bare(word)) in NO_NAMES

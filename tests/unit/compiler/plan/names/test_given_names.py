@@ -1,0 +1,47 @@
+"""Given names that are other words too are found where the words around them show a person, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.plan.names.spotting import known_names, runs, speaker_of, spotted
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Jun Takeda built the report.", ["Jun Takeda"]),
+        ("Yesterday Jan wrote the mail.", ["Jan"]),
+        ("April moved to Leeds with May Baker.", ["April", "Leeds", "May Baker"]),
+        ("We met Will at the bar.", ["Will"]),
+        ("Will's car broke down.", ["Will"]),
+        ("I hope Will and Ana come.", ["Will", "Ana"]),
+        ("Julio dice que no viene.", ["Julio"]),
+        ("Christian said no.", ["Christian"]),
+        ("In June Ana moved.", ["Ana"]),
+        ("On 3 June Ana came.", ["Ana"]),
+        ("Last April Ana moved.", ["Ana"]),
+        ("June was hot, and May comes soon.", []),
+        ("En julio fuimos a la playa.", []),
+        ("Will Ana come?", ["Ana"]),
+        ("Hope Ana is well.", ["Ana"]),
+        ("Will you come?", []),
+        ("A Christian said it.", []),
+        ("The report of June is done.", []),
+        ("Memory settled near 4 GB.", []),
+        ("Hab mich als Lesepate gemeldet.", ["Lesepate"]),
+    ],
+)
+def test_words_around_a_given_name_show_a_person(text: str, names: list[str]) -> None:
+    assert [one.name for one in runs(text)] == names
+
+
+def test_known_given_name_is_not_found_in_a_date() -> None:
+    known = known_names(["jun"])
+    assert [one.name for one in spotted("Jun wrote it.", known)] == ["Jun"]
+    assert spotted("In Jun 2024 we met.", known) == []
+
+
+def test_month_before_a_colon_is_a_label_and_no_speaker() -> None:
+    assert speaker_of("Will: I am on my way.") == "Will"
+    assert speaker_of("June: three meetings.") == ""
