@@ -18,6 +18,7 @@ from sidecar.cli.shared import drawing
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
+from sidecar.cli.shared.times import INSTANT
 from sidecar.client.answers import Attestation, DecayGroup, DecayJob, Episode
 from sidecar.services.aging.attestations import attestation_envelope
 
@@ -94,7 +95,7 @@ def _ids(ids: Sequence[str]) -> str:
     show_default=True,
     help="The method that writes the summaries; llm_summary needs an attestation.",
 )
-@click.option("--at", type=click.DateTime(), default=None, help="When the jobs are due, in UTC. Default: now.")
+@click.option("--at", type=INSTANT, default=None, help="When the jobs are due. Default: now.")
 @click.argument("source_ids", metavar="[SOURCE]...", nargs=-1)
 @connected
 def schedule(
@@ -118,7 +119,7 @@ def schedule(
         kind=kind or "",
         summary_method=method,
         source_ids=source_ids,
-        schedule_time=at.replace(tzinfo=UTC) if at else None,
+        schedule_time=at,
         **_given(policy),
     )
     session.voice.show(jobs, _draw_jobs)

@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.dates import INSTANT, DatedInstant, written
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.imports import drawn_refusals, named, resumable
 from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.paging import batches, every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
+from sidecar.cli.shared.times import DATED, DatedInstant, written
 from sidecar.client.answers import Memory, MemoryBelief, MemoryHistory, SupersessionEffect
 from sidecar.client.encoding import NewMemory
 from sidecar.client.imported import new_memory
@@ -96,8 +96,8 @@ def _draw_facts(facts: dict[str, Any]) -> Iterator[str]:
 @memory.command("list", short_help="List memories, newest first.")
 @limit_option
 @click.option("--pinned", "is_pinned_only", is_flag=True, help="Only pinned memories.")
-@click.option("--as-of", type=INSTANT, help="Only memories that held at this time (2026, 2026-03, 2026-03-03, …).")
-@click.option("--known-at", type=INSTANT, help="Only memories known at this time, in their newest text.")
+@click.option("--as-of", type=DATED, help="Only memories that held at this time (2026, 2026-03, 2026-03-03, …).")
+@click.option("--known-at", type=DATED, help="Only memories known at this time, in their newest text.")
 @connected
 def list_memories(
     session: CommandSession,
@@ -235,7 +235,7 @@ def _draw_history(history: MemoryHistory) -> Iterator[Any]:
 @click.option("--by", "memory_id", default="", metavar="MEMORY", help="The newer memory, if it exists.")
 @click.option("--text", default="", help="The newer memory's text, to write it.")
 @click.option(
-    "--from", "valid_from", type=INSTANT, help="The time from which the new text holds (2026-03-03); default: now."
+    "--from", "valid_from", type=DATED, help="The time from which the new text holds (2026-03-03); default: now."
 )
 @click.option("--reason", type=click.Choice(["corrected", "contradicted"]), default="corrected", show_default=True)
 @click.option("--evidence", default="", help="The evidence; it is recorded.")

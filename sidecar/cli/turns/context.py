@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.dates import INSTANT, DatedInstant
 from sidecar.cli.shared.session import CommandSession, connected
+from sidecar.cli.shared.times import DATED, DatedInstant
 from sidecar.client import knobs
 from sidecar.client.answers import Assembly
 
@@ -30,9 +30,9 @@ from sidecar.client.answers import Assembly
 @click.option("--spend", help="How much to recall: frugal, balanced (default) or full.")
 @click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="A knob for this turn; repeatable.")
 @click.option(
-    "--as-of", type=INSTANT, help="Rank memories by their validity at this time (2026, 2026-03, …); default: now."
+    "--as-of", type=DATED, help="Rank memories by their validity at this time (2026, 2026-03, …); default: now."
 )
-@click.option("--known-at", type=INSTANT, help="Recall only memories known at this time; default: now.")
+@click.option("--known-at", type=DATED, help="Recall only memories known at this time; default: now.")
 @click.option("--context-only", is_flag=True, help="Show only the context.")
 @connected
 def assemble(

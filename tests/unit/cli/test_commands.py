@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -68,6 +69,40 @@ def test_every_command_has_help_with_an_example_and_json(
     text = capsys.readouterr().out
     assert f"Example:\n    {'export ' if path == ('token',) else 'sidecar'}" in text
     assert "--json" in text
+
+
+def command_at(path: tuple[str, ...]) -> click.Command:
+    command: click.Command = root
+    for name in path:
+        assert isinstance(command, click.Group)
+        command = inside(command)[name]
+    return command
+
+
+TIMES = [
+    (path, parameter)
+    for path in commands(root)
+    for parameter in command_at(path).params
+    if isinstance(parameter.type, click.DateTime) or parameter.type.name == "time"
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "parameter"), TIMES, ids=[f"{' '.join(path)} {parameter.name}" for path, parameter in TIMES]
+)
+def test_every_time_may_be_a_year_a_month_a_day_or_an_instant_in_any_zone(
+    path: tuple[str, ...], parameter: click.Parameter
+) -> None:
+    for text, instant in {
+        "2026": datetime(2026, 1, 1, tzinfo=UTC),
+        "2026-03": datetime(2026, 3, 1, tzinfo=UTC),
+        "2026-03-02": datetime(2026, 3, 2, tzinfo=UTC),
+        "2026-03-02T14:05:00": datetime(2026, 3, 2, 14, 5, tzinfo=UTC),
+        "2026-03-02T14:05:00+02:00": datetime(2026, 3, 2, 12, 5, tzinfo=UTC),
+    }.items():
+        read = parameter.type.convert(text, parameter, None)
+        assert getattr(read, "moment", read) == instant, path
+    assert ["forget", "range"] in [list(path) for path, _ in TIMES]
 
 
 @pytest.mark.parametrize(
