@@ -87,7 +87,7 @@ ANSWER_MODULES = {
 }
 MODULE_TITLES = {
     "": "The service's answers, as frozen values; those of an agent's turn are in `turn`.",
-    "brain": "The service's answers about what agents look up, as frozen values.",
+    "brain": "The service's answers about lookups in compiled pages and the Brain, as frozen values.",
     "wiki": "The service's answers about wiki and compile, as frozen values.",
     "cost": "The service's answers about tokens and cost, as frozen values.",
     "backends": "The service's answers about a tenant's backends, as frozen values.",

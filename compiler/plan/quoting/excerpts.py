@@ -111,10 +111,10 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
 
 
 def _is_in_passing(sentence: str, keys: Collection[str], *, is_said: bool, is_led: bool) -> bool:
-    """Return whether a sentence names a theme by the way.
+    """Return whether a sentence mentions a theme only in passing.
 
-    In a conversation: by another word than its title, and tells nothing of it. In a note also if it begins with a pronoun for
-    somebody in the sentence that leads it.
+    In a conversation: it uses another word than the theme's title and has no weight for it. In a note: it is an aside, or it
+    begins with a pronoun that refers to the sentence before it.
     """
     if not any(map(theme_of, keys)):
         return False

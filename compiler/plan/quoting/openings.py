@@ -180,10 +180,10 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
 
 
 def _telling(sentence: str, keys: Collection[str]) -> int:
-    """Return how much a sentence of a note tells of a theme.
+    """Return how much a sentence of a note says about a theme, -3 to 2.
 
-    More if it begins with the theme and names somebody (`Pottery calms Ana`, and not the platitude `Pets are joy`); less if the
-    theme is one item of a list, or the sentence is relative to its day.
+    More if it begins with the theme and names a person (`Pottery calms Ana`, but not the platitude `Pets are joy`); less if the
+    theme is one item of a list, or the sentence has a relative date.
     """
     is_of_somebody = any(not sentence.startswith(one.name) for one in runs(sentence))
     found = 2 if is_of_somebody and theme_place(sentence, keys) == 0 else 0

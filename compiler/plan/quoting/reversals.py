@@ -1,4 +1,4 @@
-"""Finds decisions that a later one takes back: `We gave up the cutover in May`, of `One cutover of all tables in May`."""
+"""Finds decisions that a later one reverses: `We gave up the cutover in May`, of `One cutover of all tables in May`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|en|s|e)$")
 
 
 def reversals(decisions: Sequence[Page], times: Mapping[str, datetime]) -> Iterator[tuple[Page, tuple[Page, ...]]]:
-    """Yield each decision that later ones take back, with these, by path.
+    """Yield each reversed decision with the later decisions that reverse it, in order of path.
 
-    A later decision takes an earlier one back if it has a word for it (`gave up`, `instead`), has two of the words of the other's
-    title and at least half of them, and is of the same person. `times` maps memories to when they happened.
+    A later decision reverses an earlier one of the same person if it has a word for a reversal (`gave up`, `instead`), and at
+    least two and at least half of the words of the earlier one's title. `times` maps memories to when they happened.
     """
     pages = {page.key: page for page in sorted(decisions, key=lambda one: one.key)}
     said = {key: _said(page) for key, page in pages.items()}

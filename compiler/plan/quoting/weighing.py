@@ -137,10 +137,10 @@ def is_listed(sentence: str, keys: Collection[str]) -> bool:
 
 
 def is_aside(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether a sentence of a note names a theme only by the way.
+    """Return whether a sentence of a note mentions a theme only in passing.
 
-    As one short item of a list; as nobody's, for a theme that everybody has (`a struggling family`, `friends and family`); as the
-    motif of a picture; or in what one person says to another. A sentence that states a liking is never an aside.
+    It does if the theme is a short item of a list, the motif of a picture, or part of a reaction to another person, or if it is a
+    theme that everybody has, without an owner (`a struggling family`). A sentence that states a liking is never an aside.
     """
     text = plain_key(sentence)
     if is_liking(text, keys) or not _has_theme(text, keys):
@@ -165,7 +165,7 @@ def _is_owned(sentence: str, keys: Collection[str]) -> bool:
 
 
 def _is_reaction(sentence: str) -> bool:
-    """Return whether a sentence only tells how one person met what another did: `Ana congratulated Rui on his painting`."""
+    """Return whether a sentence only states how one person reacted to another's deed: `Ana congratulated Rui on his painting`."""
     names = [one.name for one in runs(sentence)]
     met = _REACTION.match(sentence)
     if met is None or len(names) < 2:
