@@ -200,7 +200,7 @@ _FOOD = """
 Food: food? foods? favorite_food favourite_food comfort_food street_food fast_food italian_food mexican_food chinese_food
   thai_food indian_food japanese_food korean_food french_food greek_food spanish_food cuisine cuisines foodie comida?
   essen? nourriture?
-Cooking: cook cooks cooking cooked recipe recipes chef cooking_class cooking_classes culinary cocina cocinar receta
+Cooking: cook cooks cooking cooked recipe recipes chef? cooking_class cooking_classes culinary cocina cocinar receta
   recetas cozinhar cozinha receita receitas kochen gekocht rezept rezepte cuisiner recette recettes
 Baking: bake bakes baking baked cake cakes cookies cupcakes pastry pastries sourdough hornear bolo bolos backen
   gebacken kuchen patisserie gateau
@@ -291,7 +291,7 @@ Business: business? businesses startup startups entrepreneur entrepreneurship ow
 Marketing: marketing advertising ad_campaign ad_campaigns branding
 Finance: finance? finances personal_finance budgeting stocks? crypto bitcoin savings mortgage finanzas financas finanzen
   geldanlage
-Rent and housing: rent_is landlord lease apartment? apartments? new_house new_home new_place house_hunting
+Rent and housing: rent_is landlord? lease apartment? apartments? new_house new_home new_place house_hunting
   moved_into moving_into moving_out alquiler aluguel mietvertrag wohnung wohnungssuche appartement loyer
 Home renovation: renovation renovations renovating renovated renovate remodeling remodel kitchen_remodel
   home_improvement reforma reformas renovierung travaux

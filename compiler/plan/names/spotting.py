@@ -101,6 +101,9 @@ _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
 _COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 _APART = frozenset(["&"])
+# Before a noun they tell of the noun: `the UK route`.
+_COUNTRIES = frozenset(["UK", "US", "USA", "EU"])
+_NOUN = re.compile(r"(?!\w+ed$)[a-z]+")
 
 
 def speaker_of(text: str) -> str:
@@ -257,7 +260,7 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
             is_named = called in NAMING or called in ADDRESSES or (called == ":" and _is_labelled(every, at, run))
             if person := person_in(run, called, token, is_initial=initial):
                 yield at - len(person.split()), at, Spotted(person, NameKind.PERSON)
-            else:
+            elif run[-1] not in _COUNTRIES or not _NOUN.fullmatch(token) or plain_key(token) in NO_NAMES | PREDICATES:
                 found = _named(run, at - len(run), is_initial=initial, is_named=is_named)
                 yield from _in_german(found, every) if is_german_text else found
             run = []

@@ -47,6 +47,29 @@ _JOINING = INTERJECTIONS | frozenset(["and", "but", "because", "cause", "since",
 _NO_NAMES = NO_NAMES | FIRST_PERSON
 # A title in quotation marks: its words are no themes (`A Dance with Dragons`).
 _TITLE = re.compile(r"[\"“„«]([^\W\d_][^\"”“»]{2,60})[\"”“»]|(?<!\w)['‘]([^\W\d_][^'’]{2,60})['’](?!\w)")
+# A feast after one of these is a date: `leaves at Easter`, `bis Weihnachten`.
+_DATING = frozenset(
+    [
+        "at",
+        "for",
+        "until",
+        "till",
+        "by",
+        "before",
+        "after",
+        "since",
+        "bis",
+        "vor",
+        "nach",
+        "seit",
+        "zu",
+        "an",
+        "hasta",
+        "ate",
+        "para",
+    ]
+)
+_FEASTS = "Holidays and celebrations"
 _FORM_OF = re.compile(r"\b(?:form|sign|symbol) of(?: (?:my|our|his|her|their|a|an))?$")
 _SIGNS = "\"'“”‘’([{*_#-—–"
 
@@ -135,8 +158,10 @@ def _is_meant(words: list[str], start: int, end: int, begin: int) -> bool:
 
 
 def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
-    """Return whether the words are a figure of speech: `feels like a big family`, `a mountain of work`, `a form of therapy`."""
+    """Return whether the words are a figure of speech or a date: `feels like a big family`, `until Easter`."""
     before = words[max(0, start - _LONGEST_SIMILE) : start]
+    if form.title == _FEASTS and not _DATING.isdisjoint(before[-1:]):
+        return True
     if _FORM_OF.search(" ".join(before)):
         return True
     if "like" in before and _likens(words, start - before[::-1].index("like") - 1, start):

@@ -21,6 +21,7 @@ from store.text.words import STOP_WORDS
 
 MAX_TITLE_WORDS = 12
 MIN_TITLE_WORDS = 2
+MIN_TOLD_WORDS = 3
 MAX_SENTENCE_WORDS = 16
 
 _DECIDED = re.compile(
@@ -42,6 +43,11 @@ _LABEL = re.compile(
     r"|reversed|changed (?:my|our) minds?|umentschieden|mud(?:ei|[áa]mos) de ideias?|cambi[ée] de idea)\b[^:.;]{0,30}:\s*",
     re.IGNORECASE,
 )
+# What a decision is about, in its label: `Decided about the boat: blue paint`.
+_ABOUT = re.compile(
+    r"\W*(?:decision|decided|agreed) (?:about|on|regarding|for) ((?:the |our |my )?[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2}):\s",
+    re.IGNORECASE,
+)
 _HENCEFORTH = re.compile(
     r"\W*\b(?:from\snow\son|from\stoday\son|going\sforward|a\spartir\sde\s(?:agora|ahora|hoje|hoy)"
     r"|de\s(?:ahora|hoy)\sen\sadelante|(?:de\sagora|daqui)\sem\sdiante|ab\s(?:jetzt|sofort)"
@@ -50,6 +56,8 @@ _HENCEFORTH = re.compile(
 )
 # After these words a German sentence has its verb before its subject, so that the rest alone is no title.
 _INVERTING = re.compile(r"\W*(?:ab|von) (?:jetzt|sofort|heute|nun)\b", re.IGNORECASE)
+# `Will be done monthly from now on`: what will be done is in another sentence.
+_WITHOUT_SUBJECT = re.compile(r"\W*(?:will|would|has|have|to) be(?:en)? |\W*(?:is|are|were) \w", re.IGNORECASE)
 _DOUBTFUL = re.compile(
     r"\b(?:if|whether|should|would|could|might|may|when|once|until|before)\b[^.;]{0,30}\b(?:decid|cho[so]se|opt)"
     r"|\bto decide|[?？]\W*$",
@@ -117,6 +125,8 @@ def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
         title = _title(decided)
         if _UNEXPLAINED.search(title):
             title = _title_of_sentence(sentence)
+        elif (about := _ABOUT.match(sentence)) and len(content_words(title)) < MIN_TOLD_WORDS:
+            title = f"{about[1][:1].upper()}{about[1][1:]}: {title[:1].lower()}{title[1:]}" if title else ""
         if title:
             yield _page(
                 memory, title, attributed((sentence,), memory)[0], every[at + 1 : at + 2], every[max(0, at - 1) : at]
@@ -126,7 +136,7 @@ def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
 def _decided(sentence: str, *, is_tagged: bool) -> str:
     """Return the words of the decision; empty if the sentence decides nothing, or only a thing of the day (`go out`)."""
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
-    if _DOUBTFUL.search(text):
+    if _DOUBTFUL.search(text) or _WITHOUT_SUBJECT.match(text):
         return ""
     label, marker, henceforth = _LABEL.match(text), _DECIDED.search(text), _HENCEFORTH.search(text)
     text = _ENTSCHIEDEN.sub("", text) if marker else text

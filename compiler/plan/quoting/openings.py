@@ -17,7 +17,7 @@ from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import speaks_of_self
 from compiler.plan.text.sentences import sentences
-from compiler.plan.text.words import SECOND_PERSON
+from compiler.plan.text.words import PREDICATES, SECOND_PERSON
 from store.text.words import STOP_WORDS
 
 _REACTING = re.compile(
@@ -159,6 +159,8 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         # `Her daughter Ana lives here` says who Ana is, whoever `her` is.
         is_pointing = POINTING.match(text) and not (text.startswith(("his ", "her ", "their ")) and score > _BEGINS)
         found = (-2 if is_pointing else -1 if _DISCOURSE.match(text) else 0) - _looseness(said, text)
+        # `Lies in hospital in Fulda`: who does is in another sentence.
+        found -= 1 if not is_theme and text.partition(" ")[0] in PREDICATES - {"a"} else 0
     found -= 2 if _REACTING.search(text) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = speaks_of_self(words)

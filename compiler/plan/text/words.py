@@ -181,7 +181,7 @@ est etait a avait veut dit vient vit travaille prefere aime
 found lost met knew hit kept broke ate quoted cleans drives insures delivers charges closes opens sells sold covers costs
 supports runs ran uses writes reads owns sits sleeps
 verlangt bietet holt fahrt kummert plant nimmt nahm bringt brachte holt holte liefert lieferte kostet schliesst offnet verkauft
-schlaft sitzt steht darf will bleibt blieb
+schlaft sitzt steht liegt lag darf will bleibt blieb
 duerme toca vende cuesta cierra abre llega llego sale salio entrega paga pago queda quedo sigue
 dorme toca vende custa fecha abre chega chegou sai saiu entrega paga pagou fica ficou
 """

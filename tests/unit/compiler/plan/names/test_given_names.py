@@ -29,6 +29,7 @@ from compiler.plan.names.spotting import known_names, runs, speaker_of, spotted
         ("A Christian said it.", []),
         ("The report of June is done.", []),
         ("Memory settled near 4 GB.", []),
+        ("The UK route was down, and the UK noticed.", ["UK"]),
         ("Hab mich als Lesepate gemeldet.", ["Lesepate"]),
     ],
 )

@@ -44,6 +44,7 @@ from tests.support.compiler.plan_cases import START, memory
             "Olga is tired of the long drive.",
             ("Power cut today: Olga, in Graz, unreachable until the evening.",),
         ),
+        ("Fulda", "Ostern bei Anja in Fulda.", ("Liegt in Fulda im Klinikum.",)),
         ("Olga", "Olga è la mia vicina.", ("Olga ha chiuso il negozio in agosto.",)),
     ],
 )

@@ -494,6 +494,34 @@ def test_a_reason_repeats_only_what_comes_after_why() -> None:
     assert bodies["rationale"] == "- because the harbour is narrow."
 
 
+@pytest.mark.parametrize(
+    ("text", "theme"),
+    [
+        ("Callum leaves the choir at Easter.", "Holidays and celebrations"),
+        ("Trainer der Alten Herren, nur bis Weihnachten.", "Holidays and celebrations"),
+        ("Sent photos of the bread to everybody, even the landlord.", "Rent and housing"),
+        ("A chef from the harbour gave a talk at the library.", "Cooking"),
+    ],
+)
+def test_feast_as_a_date_and_a_person_are_no_themes(text: str, theme: str) -> None:
+    assert theme not in themes_in(text)
+
+
+def test_feast_and_a_landlord_with_a_lease_are_themes() -> None:
+    assert "Holidays and celebrations" in themes_in("Easter brunch at Omar's with green eggs.")
+    assert "Rent and housing" in themes_in("The landlord sent the lease.")
+
+
+def test_title_of_a_decision_says_what_it_is_about() -> None:
+    proposal = extractive.plan_leaf(batch(memory("m1", "Decided about the ferry: four days, Odile comes along.")))
+    assert [one.title for one in proposal.new_pages] == ["The ferry: four days"]
+
+
+def test_decision_without_its_subject_is_no_page() -> None:
+    text = "The restore worked. Will be done monthly from now on, with a rotating owner."
+    assert extractive.plan_leaf(batch(memory("m1", text))).new_pages == ()
+
+
 def test_car_is_a_reason_in_french_alone() -> None:
     english = extractive.plan_leaf(batch(memory("m1", "Decided to give up the car.")))
     assert "rationale" not in {one.slug for one in page_of(english, "Give up the car").sections}
