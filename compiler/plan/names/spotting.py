@@ -206,7 +206,7 @@ def spotted(text: str, known: Known) -> list[Spotted]:
             continue
         start, end = places[at], places[at + len(words) - 1] + 1
         shared = [(begin, stop) for begin, stop, _ in spans if begin < end and start < stop]
-        if not shared and len(words) == 1 and is_given(words[0]):
+        if not shared and len(words) == 1 and (is_given(words[0]) or words[0].upper() in _COUNTRIES):
             continue
         written = [one for one in tokens[start:end] if one.lower() != one.upper() and one not in CONNECTORS]
         if not (shared or all(one[0].isupper() for one in written)) or _is_within(tokens, start, end):

@@ -43,6 +43,12 @@ def test_known_given_name_is_not_found_in_a_date() -> None:
     assert spotted("In Jun 2024 we met.", known) == []
 
 
+def test_known_country_is_not_found_before_a_noun() -> None:
+    known = known_names(["uk"])
+    assert spotted("The UK route was down.", known) == []
+    assert [one.name for one in spotted("The UK noticed.", known)] == ["UK"]
+
+
 def test_month_before_a_colon_is_a_label_and_no_speaker() -> None:
     assert speaker_of("Will: I am on my way.") == "Will"
     assert speaker_of("June: three meetings.") == ""
