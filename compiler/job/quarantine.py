@@ -28,7 +28,7 @@ MODEL_FAULTS = ("MalformedOutput", "ModelRefused", "OutputTruncated")
 
 
 async def take(run: Run, error: Exception, batch: ReadBatch) -> None:
-    """Hold a memory that failed alone, or quarantine it. Raises ModelFailing, PlanSuperseded.
+    """Hold a memory that failed alone, or quarantine it. Raises ModelFailing, PlanSuperseded, and what the probe raises.
 
     A memory of the reread queue is decided at once: the cursor does not pass it, so that it would be read again
     immediately.
@@ -40,7 +40,7 @@ async def take(run: Run, error: Exception, batch: ReadBatch) -> None:
 
 
 async def settle(run: Run) -> None:
-    """Quarantine the held memories if the planner's probe succeeds. Raises ModelFailing, PlanSuperseded."""
+    """Quarantine the held memories if the planner's probe succeeds. Raises ModelFailing, PlanSuperseded, and what it raises."""
     if run.held:
         await _probe(run)
         await set_aside(run)

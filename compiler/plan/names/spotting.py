@@ -14,7 +14,7 @@ from functools import lru_cache
 from compiler.plan.contract import BatchMemory
 from compiler.plan.facts.past import Origin, origin
 from compiler.plan.lexicon.common_words import COMMON_WORDS
-from compiler.plan.names.given_names import SPEAKERS, is_given, person_in
+from compiler.plan.names.ambiguous_names import SPEAKERS, is_ambiguous, is_attributive, person_in
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
 from compiler.plan.names.themes import themes_in
@@ -101,9 +101,7 @@ _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
 _COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 _APART = frozenset(["&"])
-# Before a noun they tell of the noun: `the UK route`.
-_COUNTRIES = frozenset(["UK", "US", "USA", "EU"])
-_NOUN = re.compile(r"(?!\w+ed$)[a-z]+")
+_NO_SPEAKERS = NO_NAMES - SPEAKERS
 
 
 def speaker_of(text: str) -> str:
@@ -113,7 +111,7 @@ def speaker_of(text: str) -> str:
     """
     found = SPEAKER.match(text)
     words = found[1].split() if found else []
-    if any(plain_key(word) in NO_NAMES - SPEAKERS for word in words):
+    if any(plain_key(word) in _NO_SPEAKERS for word in words):
         return ""
     is_name = len(words) == 1 or all(word[0].isupper() or word.lower() in CONNECTORS for word in words)
     return found[1] if found and is_name else ""
@@ -206,7 +204,7 @@ def spotted(text: str, known: Known) -> list[Spotted]:
             continue
         start, end = places[at], places[at + len(words) - 1] + 1
         shared = [(begin, stop) for begin, stop, _ in spans if begin < end and start < stop]
-        if not shared and len(words) == 1 and (is_given(words[0]) or words[0].upper() in _COUNTRIES):
+        if not shared and len(words) == 1 and is_ambiguous(words[0]):
             continue
         written = [one for one in tokens[start:end] if one.lower() != one.upper() and one not in CONNECTORS]
         if not (shared or all(one[0].isupper() for one in written)) or _is_within(tokens, start, end):
@@ -260,7 +258,7 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
             is_named = called in NAMING or called in ADDRESSES or (called == ":" and _is_labelled(every, at, run))
             if person := person_in(run, called, token, is_initial=initial):
                 yield at - len(person.split()), at, Spotted(person, NameKind.PERSON)
-            elif run[-1] not in _COUNTRIES or not _NOUN.fullmatch(token) or plain_key(token) in NO_NAMES | PREDICATES:
+            elif not is_attributive(run[-1], token):
                 found = _named(run, at - len(run), is_initial=initial, is_named=is_named)
                 yield from _in_german(found, every) if is_german_text else found
             run = []

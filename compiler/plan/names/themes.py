@@ -41,34 +41,15 @@ made gives gave means meant keeps kept puts needs takes teaches taught es son er
 e foi tem pode ajuda est sont etait peut aide
 """
 _ADVERBS = frozenset(["really", "sure", "just", "always", "also", "truly", "definitely", "often"])
+# A feast after one of these is a date: `leaves at Easter`, `bis Weihnachten`.
+_DATING_WORDS = "at for until till by before after since bis vor nach seit zu an hasta ate para"
+_DATING = frozenset(_DATING_WORDS.split())
 _LIKENING = frozenset(_LIKENING_WORDS.split())
 _PRONOUNS = frozenset(_PRONOUN_WORDS.split())
 _JOINING = INTERJECTIONS | frozenset(["and", "but", "because", "cause", "since", "how", "when", "y", "e", "und", "et"])
 _NO_NAMES = NO_NAMES | FIRST_PERSON
 # A title in quotation marks: its words are no themes (`A Dance with Dragons`).
 _TITLE = re.compile(r"[\"“„«]([^\W\d_][^\"”“»]{2,60})[\"”“»]|(?<!\w)['‘]([^\W\d_][^'’]{2,60})['’](?!\w)")
-# A feast after one of these is a date: `leaves at Easter`, `bis Weihnachten`.
-_DATING = frozenset(
-    [
-        "at",
-        "for",
-        "until",
-        "till",
-        "by",
-        "before",
-        "after",
-        "since",
-        "bis",
-        "vor",
-        "nach",
-        "seit",
-        "zu",
-        "an",
-        "hasta",
-        "ate",
-        "para",
-    ]
-)
 _FEASTS = "Holidays and celebrations"
 _FORM_OF = re.compile(r"\b(?:form|sign|symbol) of(?: (?:my|our|his|her|their|a|an))?$")
 _SIGNS = "\"'“”‘’([{*_#-—–"

@@ -45,7 +45,7 @@ _LABEL = re.compile(
 )
 # What a decision is about, in its label: `Decided about the boat: blue paint`.
 _ABOUT = re.compile(
-    r"\W*(?:decision|decided|agreed) (?:about|on|regarding|for) ((?:the |our |my )?[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2}):\s",
+    r"\W*(?:decision|decided|agreed) (?:about|on|regarding|for) ((?:the |our |my )?\w[\w'’-]*(?: \w[\w'’-]*){0,2}):\s",
     re.IGNORECASE,
 )
 _HENCEFORTH = re.compile(
@@ -125,8 +125,8 @@ def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
         title = _title(decided)
         if _UNEXPLAINED.search(title):
             title = _title_of_sentence(sentence)
-        elif (about := _ABOUT.match(sentence)) and len(content_words(title)) < MIN_TOLD_WORDS:
-            title = f"{about[1][:1].upper()}{about[1][1:]}: {title[:1].lower()}{title[1:]}" if title else ""
+        elif title and (about := _ABOUT.match(sentence)) and len(content_words(title)) < MIN_TOLD_WORDS:
+            title = f"{about[1][:1].upper()}{about[1][1:]}: {title}"
         if title:
             yield _page(
                 memory, title, attributed((sentence,), memory)[0], every[at + 1 : at + 2], every[max(0, at - 1) : at]
@@ -200,8 +200,9 @@ def _page(
 ) -> ProposedPage:
     words = words_of(memory.text)
     within = _REASON.search(sentence)
-    is_told = within and content_words(sentence[within.end() :]) and len(content_words(sentence[: within.start()])) > 1
-    reasons = [sentence[within.start() :]] if within and is_told else []
+    reasons = []
+    if within and content_words(sentence[within.end() :]) and len(content_words(sentence[: within.start()])) > 1:
+        reasons.append(sentence[within.start() :])
     reasons += [one for one in after if _REASON.search(one)]
     texts: Mapping[str, list[str]] = {
         "decision": [sentence],

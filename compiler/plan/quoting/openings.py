@@ -52,6 +52,7 @@ theatre university zoo
 """
 _KINDS_IN_NAMES = frozenset(_NAMED_KINDS.split())
 _DAY = re.compile(r"^\d{4}-\d\d-\d\d: ")
+_SUBJECTLESS = PREDICATES - {"a"}  # a Portuguese article too
 _ONE_PERSON = frozenset(["he", "she", "him", "her", "his", "hers"])
 _SEVERAL = frozenset(["they", "their"])
 _LONGEST = 240
@@ -159,8 +160,8 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         # `Her daughter Ana lives here` says who Ana is, whoever `her` is.
         is_pointing = POINTING.match(text) and not (text.startswith(("his ", "her ", "their ")) and score > _BEGINS)
         found = (-2 if is_pointing else -1 if _DISCOURSE.match(text) else 0) - _looseness(said, text)
-        # `Lies in hospital in Fulda`: who does is in another sentence.
-        found -= 1 if not is_theme and text.partition(" ")[0] in PREDICATES - {"a"} else 0
+        # `Lies in hospital in Fulda` has no subject; another sentence has it.
+        found -= 1 if not is_theme and text.partition(" ")[0] in _SUBJECTLESS else 0
     found -= 2 if _REACTING.search(text) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = speaks_of_self(words)

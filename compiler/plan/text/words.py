@@ -26,6 +26,7 @@ phew hooray bravo yum mmm hear man dude girl bro sis hola ola bom boa obrigado o
 bonjour merci ciao salut
 """
 _OPENERS = """
+hab hatt gib geh komm sag schau guck nimm lass werd mocht wurd konnt
 i im ive id ill me my mine myself you your yours youre youve we were weve our ours us he hes his him she shes
 her hers it its they theyre their theirs them this that thats these those there theres here heres who whos whose
 what whats which when where wheres why how hows if then than though although because since while until unless as
@@ -81,7 +82,6 @@ api apis sdk cli http https html json xml csv sql db dba sre cpu gpu ram ssd dns
 kpis okr okrs sla slo
 iban bic iva mwst vat sms wlan wifi gps
 kb mb gb tb pb mhz ghz kwh kw mw km cm mm kg mg ml usd eur gbp chf brl
-hab hatt hatte bin gib geh komm sag schau guck nimm lass werd mocht wurd konnt war
 """
 _FIRST_PERSON = """
 i im ive id ill me my mine myself we were weve wed well us our ours ourselves

@@ -178,46 +178,38 @@ async def test_memory_that_breaks_a_batch_is_quarantined_and_the_rest_compiled(p
     assert len(found) == 29
 
 
-class Broken(ExtractivePlanner):
-    """Has a defect that every memory meets, until it is mended."""
+class Failing(ExtractivePlanner):
+    """A planner that fails with this error until told otherwise."""
 
-    is_mended = False
+    is_failing = True
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
-        if not self.is_mended:
-            raise ValueError("no plan can be made of anything")
+        if self.is_failing:
+            raise self.error
         return await super().plan_leaf(batch)
 
 
 async def test_defect_that_every_memory_meets_fails_the_job_and_quarantines_none(pools: Pools) -> None:
     await write_and_request(pools, journal(30))
-    planner, clock = Broken(), Clock()
+    planner, clock = Failing(ValueError("no plan can be made of anything")), Clock()
     engine = engine_on(pools, planner=planner, clock=clock)
     await worker_on(pools, engine).work_once()
     (job,) = await all_jobs(pools)
     assert (job.status, job.metrics["quarantined"]) == (JobStatus.PENDING, {})
     assert "no plan can be made of anything" in job.error
     assert await outcomes(pools) == {}
-    planner.is_mended = True
+    planner.is_failing = False
     clock.move(hours=1)
     await compiled(pools, engine)
     assert set((await outcomes(pools)).values()) == {("applied", "")}
 
 
-class Busy(ExtractivePlanner):
-    """A model that is throttled until told otherwise."""
-
-    is_busy = True
-
-    async def plan_leaf(self, batch: LeafBatch) -> Proposed:
-        if self.is_busy:
-            raise Throttled("later")
-        return await super().plan_leaf(batch)
-
-
 async def test_throttling_quarantines_nothing(pools: Pools) -> None:
     await write_and_request(pools, journal(10))
-    planner, clock = Busy(), Clock()
+    planner, clock = Failing(Throttled("later")), Clock()
     engine = engine_on(pools, planner=planner, clock=clock)
     for _ in range(10):
         await worker_on(pools, engine).work_once()
@@ -225,7 +217,7 @@ async def test_throttling_quarantines_nothing(pools: Pools) -> None:
         assert (job.status, job.attempt) == (JobStatus.PENDING, 0)
         assert job.not_before > clock()
         clock.move(hours=1)
-    planner.is_busy = False
+    planner.is_failing = False
     await compiled(pools, engine)
     (job,) = await all_jobs(pools)
     assert (job.status, job.metrics["records_read"]) == (JobStatus.SUCCEEDED, 10)
@@ -258,17 +250,10 @@ async def test_memory_that_kills_workers_is_quarantined_in_the_end(pools: Pools)
     assert set(found.values()) == {("applied", "")}
 
 
-class Failing(ExtractivePlanner):
-    """A planner whose disk is full."""
-
-    async def plan_leaf(self, batch: LeafBatch) -> Proposed:
-        raise OSError("no space left on device")
-
-
 async def test_failing_job_waits_longer_each_time_and_is_given_up(pools: Pools) -> None:
     await write_and_request(pools, journal(6))
     clock, waits = Clock(), list[float]()
-    worker = worker_on(pools, engine_on(pools, planner=Failing(), clock=clock))
+    worker = worker_on(pools, engine_on(pools, planner=Failing(OSError("no space left on device")), clock=clock))
     for _ in range(5):
         assert await worker.work_once()
         (job,) = await all_jobs(pools)

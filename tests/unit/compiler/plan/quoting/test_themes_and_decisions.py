@@ -514,7 +514,7 @@ def test_feast_and_a_landlord_with_a_lease_are_themes() -> None:
 
 def test_title_of_a_decision_says_what_it_is_about() -> None:
     proposal = extractive.plan_leaf(batch(memory("m1", "Decided about the ferry: four days, Odile comes along.")))
-    assert [one.title for one in proposal.new_pages] == ["The ferry: four days"]
+    assert [one.title for one in proposal.new_pages] == ["The ferry: Four days"]
 
 
 def test_decision_without_its_subject_is_no_page() -> None:

@@ -1,6 +1,11 @@
-"""Given names that are other words too: `Jan`, `June`, `Will`. The words around one show that a person is meant."""
+"""Words that are names only in some contexts: given names that are other words too, and short names of countries.
+
+`Jun wrote it` names a person, `in June` and `will you come` do not; `the UK route` names a route.
+"""
 
 from __future__ import annotations
+
+import re
 
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.names.tokens import bare
@@ -27,14 +32,25 @@ es era esta estaba tiene tenia viene vino va fue lleva hace hizo empieza empezo 
 estava tem tinha vem veio vai foi faz fez comecou est etait a avait vient
 """
 _NO_PERSON_AFTER = frozenset(_BEFORE_OTHERS.split())
-_OF_MONTHS = frozenset(_MONTH_VERBS.split())
+_OF_PERSONS = PREDICATES - frozenset(_MONTH_VERBS.split())
+_NO_FAMILY_NAMES = NO_NAMES | COMMON_WORDS
+_COUNTRIES = frozenset(["uk", "us", "usa", "eu"])
+_NO_NOUNS = NO_NAMES | PREDICATES
+_NOUN = re.compile(r"(?!\w+ed$)[a-z]+")
 SPEAKERS = _ORDINARY | {"christian"}
 """Given names that a speaker may have although they are other words; before a colon a month is a label."""
 
 
-def is_given(word: str) -> bool:
-    """Return whether the word is a given name and another word too."""
-    return plain_key(bare(word)) in _GIVEN
+def is_ambiguous(word: str) -> bool:
+    """Return whether the word is a name only in some contexts."""
+    key = plain_key(bare(word))
+    return key in _GIVEN or key in _COUNTRIES
+
+
+def is_attributive(word: str, after: str) -> bool:
+    """Return whether the word is a country's short name that only describes the noun after it: `the UK route`."""
+    is_country = word.isupper() and plain_key(word) in _COUNTRIES
+    return is_country and bool(_NOUN.fullmatch(after)) and plain_key(after) not in _NO_NOUNS
 
 
 def person_in(run: list[str], before: str, after: str, *, is_initial: bool) -> str:
@@ -42,7 +58,7 @@ def person_in(run: list[str], before: str, after: str, *, is_initial: bool) -> s
 
     `before` and `after` are the tokens beside the run, `before` in lower case.
     """
-    start = next((at for at, word in enumerate(run) if is_given(word) or not _is_common(word)), 0)
+    start = next((at for at, word in enumerate(run) if plain_key(bare(word)) in _GIVEN or not _is_common(word)), 0)
     words, before = run[start:], run[start - 1].lower() if start else before
     if before in _NO_PERSON_AFTER or before.isdigit():
         return ""
@@ -59,14 +75,13 @@ def _is_person(word: str, after: str, *, is_initial: bool) -> bool:
         return False
     if key in _ORDINARY and (not is_initial or bare(word) != word):
         return True
-    verbs = PREDICATES - _OF_MONTHS if key in _CALENDAR else PREDICATES
-    return after.islower() and plain_key(after) in verbs
+    return after.islower() and plain_key(after) in (_OF_PERSONS if key in _CALENDAR else PREDICATES)
 
 
 def _begins_name(words: list[str], *, is_initial: bool) -> bool:
     """Return whether two words are a given name and a family name: `Jun Takeda`."""
     first, second = plain_key(words[0]), plain_key(bare(words[1]))
-    is_family_name = second not in NO_NAMES | COMMON_WORDS and not words[1].isupper()
+    is_family_name = second not in _NO_FAMILY_NAMES and not words[1].isupper()
     return first in _GIVEN and is_family_name and not (is_initial and first in _VERBS)
 
 

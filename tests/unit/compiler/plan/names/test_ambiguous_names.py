@@ -1,4 +1,4 @@
-"""Given names that are other words too are found where the words around them show a person, and nowhere else."""
+"""Words that are names only in some contexts are found there, and nowhere else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from compiler.plan.names.spotting import known_names, runs, speaker_of, spotted
         ("Hab mich als Lesepate gemeldet.", ["Lesepate"]),
     ],
 )
-def test_words_around_a_given_name_show_a_person(text: str, names: list[str]) -> None:
+def test_a_name_that_is_another_word_too_is_found_where_its_context_shows_it(text: str, names: list[str]) -> None:
     assert [one.name for one in runs(text)] == names
 
 
