@@ -54,7 +54,9 @@ class OpenAIClient:
     async def post(self, path: str, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Post once and return the JSON object of the response. Raises a ProviderError. Cancelling closes the connection."""
         key = self._key()
-        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
+        # A small compressed answer could fill the memory.
+        headers = {"content-type": "application/json", "accept-encoding": "identity"}
+        headers |= {"authorization": f"Bearer {key}"} if key else {}
         content = json.dumps(payload, default=dict).encode()
         try:
             async with self._client.stream("POST", path, content=content, headers=headers) as response:
@@ -83,7 +85,7 @@ class OpenAIClient:
 
 async def _read(response: httpx.Response) -> bytes:
     body = bytearray()
-    async for part in response.aiter_bytes():
+    async for part in response.aiter_raw():
         body += part
         if len(body) > _MOST_BYTES:
             raise ModelUnavailable(f"{response.status_code} with more than {_MOST_BYTES} bytes")

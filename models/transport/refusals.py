@@ -131,7 +131,7 @@ def _number(text: str) -> float | None:
 def _seconds_until(text: str) -> float | None:
     try:
         then = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     aware = then if then.tzinfo else then.replace(tzinfo=UTC)
     return _within_a_day((aware - datetime.now(UTC)).total_seconds())

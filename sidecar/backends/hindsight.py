@@ -174,7 +174,10 @@ class Hindsight:
             offset, total = 0, 1
             while offset < total:
                 page = await self.listed(owner_id, UnitListing(kind, _BEGINNING, until, offset, _PAGE))
-                units |= {unit.unit_id: unit for unit in page.units}
+                found = {unit.unit_id: unit for unit in page.units}
+                if page.total > offset and found.keys() <= units.keys():
+                    raise AnswerUnreadable(self.name, "a page without new units")
+                units |= found
                 offset, total = offset + _PAGE, page.total
         return list(units.values())
 

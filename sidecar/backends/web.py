@@ -50,14 +50,18 @@ class Got:
         """Return the server's time from the Date header, to the second, or None."""
         try:
             return parsedate_to_datetime(self.headers.get("date", "")).astimezone(UTC)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
 
 
 def client(base_url: str, *, connections: int) -> httpx.AsyncClient:
-    """Return a client of one service. It follows no redirects, so that a secret reaches only the configured host."""
+    """Return a client of one service. It follows no redirects, so that a secret reaches only the configured host.
+
+    It asks for uncompressed answers: a small compressed one can fill the memory.
+    """
     return httpx.AsyncClient(
         base_url=base_url,
+        headers={"accept-encoding": "identity"},
         timeout=httpx.Timeout(None, connect=_CONNECT_S),
         limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
         trust_env=False,
@@ -107,7 +111,7 @@ def _parsed(body: bytes) -> Any:
 
 async def _body(backend: str, response: httpx.Response) -> bytes:
     chunks = bytearray()
-    async for chunk in response.aiter_bytes():
+    async for chunk in response.aiter_raw():
         chunks += chunk
         if len(chunks) > MAX_ANSWER_BYTES:
             raise AnswerUnreadable(backend, f"more than {MAX_ANSWER_BYTES} bytes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import threading
 from collections.abc import Iterator
@@ -95,6 +96,33 @@ async def test_malformed_answer_is_an_error(
     fake.refusals = [Refusal(200, body)] * 3
     with pytest.raises(AnswerUnreadable):
         await hindsight.recall(owner, "boats", now=NOW, limit=5)
+
+
+@pytest.mark.parametrize("date", [f"Mon, 01 Jan {'9' * 30} 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 -2300"])
+async def test_time_of_the_server_beyond_the_calendar_is_unknown(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID, date: str
+) -> None:
+    fake.refusals = [Refusal(200, b'{"items": [], "total": 0}', {"Date": date})]
+    assert await hindsight.every(owner, until=NOW) == []
+
+
+@pytest.mark.parametrize("items", [[], [{"id": "u1", "text": "boats", "type": "world"}]])
+async def test_list_that_counts_more_than_it_has_ends_with_an_error(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID, items: list[dict[str, str]]
+) -> None:
+    endless = json.dumps({"items": items, "total": 10**12}).encode()
+    fake.refusals = [Refusal(200, endless)] * 2
+    with pytest.raises(AnswerUnreadable):
+        await hindsight.every(owner, until=NOW)
+
+
+async def test_compressed_answer_is_neither_asked_for_nor_expanded(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
+    fake.refusals = [Refusal(200, gzip.compress(b'{"results": []}'), {"Content-Encoding": "gzip"})] * 3
+    with pytest.raises(AnswerUnreadable):
+        await hindsight.recall(owner, "boats", now=NOW, limit=5)
+    assert {name.lower(): value for name, value in fake.seen[0][3].items()}["accept-encoding"] == "identity"
 
 
 async def test_malformed_unit_falls_with_a_reason_and_the_others_are_taken(

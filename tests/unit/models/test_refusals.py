@@ -84,6 +84,8 @@ def test_exhausted_account_is_not_retried_within_a_call() -> None:
         ({"retry-after": "٧"}, None),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         ({"retry-after": "Wed, 99 Oct 2015 07:28:00 GMT"}, None),
+        ({"retry-after": f"Wed, 21 Oct {'9' * 30} 07:28:00 GMT"}, None),
+        ({"retry-after": f"Wed, 21 Oct 2015 07:28:00 +{'9' * 30}"}, None),
     ],
 )
 def test_a_delay_is_read_in_any_spelling(headers: dict[str, str], seconds: float | None) -> None:

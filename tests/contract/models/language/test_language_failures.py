@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import subprocess
 import sys
@@ -25,7 +26,9 @@ from models.language.openai_compatible import openai_model
 from models.language.remote import RemoteModel, Reply, StopReason
 from models.language.request_mode import ModelRequest
 from models.transport.bedrock_runtime import BedrockConfig
-from models.transport.openai_client import OpenAIConfig
+from models.transport.openai_client import OpenAIClient, OpenAIConfig
+from tests.stand_ins import hindsight
+from tests.stand_ins.hindsight import FakeHindsight, Refusal
 from tests.stand_ins.model_script import (
     DENIED,
     EXPIRED,
@@ -331,3 +334,12 @@ async def test_unusable_bedrock_model_id_is_invalid(bedrock: RemoteModel, site: 
 def test_key_is_in_nothing_that_is_printed() -> None:
     assert KEY not in repr(OpenAIConfig("http://a/v1", KEY.strip))
     assert not [name for name, value in os.environ.items() if value == KEY]
+
+
+async def test_compressed_answer_of_a_server_is_not_expanded() -> None:
+    bomb = Refusal(200, gzip.compress(b'{"choices": []}'), {"Content-Encoding": "gzip"})
+    with hindsight.serving(FakeHindsight(refusals=[bomb])) as site:
+        client = OpenAIClient(OpenAIConfig(f"{site.url}/v1"))
+        with pytest.raises(ModelUnavailable):
+            await client.post("/chat/completions", {})
+        await client.close()
