@@ -54,7 +54,7 @@ class OpenAIClient:
     async def post(self, path: str, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Post once and return the JSON object of the response. Raises a ProviderError. Cancelling closes the connection."""
         key = self._key()
-        # A small compressed answer could fill the memory.
+        # A small compressed response could fill the memory.
         headers = {"content-type": "application/json", "accept-encoding": "identity"}
         headers |= {"authorization": f"Bearer {key}"} if key else {}
         content = json.dumps(payload, default=dict).encode()
@@ -102,7 +102,7 @@ def _object(body: bytes) -> dict[str, Any] | None:
 
 def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: str) -> ProviderRefusal:
     """Return the server's refusal. Some gateways send errors with status 200; then the error's code is used as status."""
-    error_fields = _error_fields(fields)
+    error_fields = {"message": _no_object(response)} if fields is None else _error_fields(fields)
     code, status = str(error_fields.get("code") or error_fields.get("type") or ""), response.status_code
     if response.is_success:
         status = int(code) if code.isdecimal() and len(code) == 3 else 502
@@ -110,10 +110,13 @@ def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: st
     return ProviderRefusal(status, code, message.replace(key, "…") if key else message, retry_after_s(response.headers))
 
 
-def _error_fields(fields: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def _no_object(response: httpx.Response) -> str:
+    encoding = response.headers.get("content-encoding", "identity")
+    return "not a JSON object" if encoding == "identity" else f"compressed as {encoding[:20]!r}, which the request refused"
+
+
+def _error_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the error's fields. OpenAI nests them, older vLLM does not, and Ollama and FastAPI send a text."""
-    if fields is None:
-        return {"message": "not a JSON object"}
     error = fields.get("error")
     if isinstance(error, dict):
         return error

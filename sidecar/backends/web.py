@@ -98,7 +98,9 @@ async def get(backend: str, service: httpx.AsyncClient, request: httpx.Request, 
     try:
         return Got(_parsed(body), dict(response.headers))
     except (ValueError, RecursionError) as error:
-        raise AnswerUnreadable(backend, "not JSON") from error
+        encoding = response.headers.get("content-encoding", "identity")
+        reason = "not JSON" if encoding == "identity" else f"compressed as {encoding[:20]!r}, which the request refused"
+        raise AnswerUnreadable(backend, reason) from error
 
 
 def _parsed(body: bytes) -> Any:

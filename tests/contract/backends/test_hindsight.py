@@ -120,7 +120,7 @@ async def test_compressed_answer_is_neither_asked_for_nor_expanded(
     fake: FakeHindsight, hindsight: Hindsight, owner: UUID
 ) -> None:
     fake.refusals = [Refusal(200, gzip.compress(b'{"results": []}'), {"Content-Encoding": "gzip"})] * 3
-    with pytest.raises(AnswerUnreadable):
+    with pytest.raises(AnswerUnreadable, match="compressed as 'gzip'"):
         await hindsight.recall(owner, "boats", now=NOW, limit=5)
     assert {name.lower(): value for name, value in fake.seen[0][3].items()}["accept-encoding"] == "identity"
 

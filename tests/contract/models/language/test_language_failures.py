@@ -340,6 +340,6 @@ async def test_compressed_answer_of_a_server_is_not_expanded() -> None:
     bomb = Refusal(200, gzip.compress(b'{"choices": []}'), {"Content-Encoding": "gzip"})
     with hindsight.serving(FakeHindsight(refusals=[bomb])) as site:
         client = OpenAIClient(OpenAIConfig(f"{site.url}/v1"))
-        with pytest.raises(ModelUnavailable):
+        with pytest.raises(ModelUnavailable, match="compressed as 'gzip'"):
             await client.post("/chat/completions", {})
         await client.close()
