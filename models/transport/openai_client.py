@@ -112,7 +112,9 @@ def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: st
 
 def _no_object(response: httpx.Response) -> str:
     encoding = response.headers.get("content-encoding", "identity")
-    return "not a JSON object" if encoding == "identity" else f"compressed as {encoding[:20]!r}, which the request refused"
+    return (
+        "not a JSON object" if encoding == "identity" else f"compressed as {encoding[:20]!r}, which the request refused"
+    )
 
 
 def _error_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
