@@ -2,7 +2,9 @@
 
 StoreError
 ├── DatabaseUnavailable         no connection, a lost connection, or a server that is starting or stopping
-│   └── DatabaseBusy            every connection was taken until the deadline
+│   ├── DatabaseBusy            every connection was taken until the deadline
+│   ├── DatabaseFull            its disk is full: it answers, but writes nothing
+│   └── DatabaseReadOnly        a standby, or set to be read only: it answers, but writes nothing
 ├── DatabaseRefused             wrong user, password or database name
 ├── QueryTimeout                a statement ran past its deadline and was cancelled
 ├── TransactionConflict         a concurrent transaction won; the transaction can be repeated
@@ -18,6 +20,7 @@ StoreError
 ├── AccessRefused               the role or row security denied access
 ├── SchemaOutdated              a table, column, function or role is missing
 ├── ServerUnsuitable            too old, or an extension is missing
+├── DatabaseFaulty              its files or its disk are damaged
 ├── UnexpectedDatabaseError     any other error: a defect in this program
 ├── QueryFileInvalid            a .sql twin cannot be read
 ├── EmbeddedPostgresError
@@ -62,6 +65,15 @@ class DatabaseUnavailable(StoreError):
 
 class DatabaseBusy(DatabaseUnavailable):
     """Every database connection was in use until the deadline; retry, or raise the number of connections."""
+
+
+class DatabaseFull(DatabaseUnavailable):
+    """The database's disk is full, so that it writes nothing; make room there, then retry."""
+
+
+class DatabaseReadOnly(DatabaseUnavailable):
+    """The database takes no writes: a standby, or default_transaction_read_only is on; point SIDECAR_DATABASE_URL to one
+    that does, then retry."""
 
 
 class DatabaseRefused(StoreError):
@@ -137,6 +149,10 @@ class ServerUnsuitable(StoreError):
     """This Postgres cannot serve; use version 15 or later with the extensions pg_trgm, btree_gin and unaccent."""
 
 
+class DatabaseFaulty(StoreError):
+    """The database cannot read or write its own files; its log has the cause."""
+
+
 class UnexpectedDatabaseError(StoreError):
     """The database failed unexpectedly, probably because of a defect in this program; report it with the code."""
 
@@ -202,6 +218,7 @@ _ARGUMENT = re.compile(r"invalid input for query argument \$(\d+)")
 _GONE = re.compile(r"\bclos(ed|ing)\b|\breleased back\b")
 # A cluster's message, without a SQLSTATE of its own, for a transaction that lost one of the cluster's servers.
 _LOST_SERVER = "failure on connection marked as essential"
+_FULL = "53100"  # a disk, or the file system of shared memory
 # The longest matching prefix of the SQLSTATE wins. Codes: PostgreSQL manual, appendix A.
 _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "08": DatabaseUnavailable,
@@ -209,7 +226,10 @@ _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "23": ConstraintViolated,
     "23503": ReferenceMissing,
     "23505": AlreadyExists,
+    "25006": DatabaseReadOnly,
     "25P02": TransactionAborted,
+    "25P03": DatabaseUnavailable,
+    "25P04": QueryTimeout,
     "28": DatabaseRefused,
     "3D": DatabaseRefused,
     "3F": SchemaOutdated,
@@ -220,11 +240,15 @@ _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "42883": SchemaOutdated,
     "42P01": SchemaOutdated,
     "53": DatabaseUnavailable,
+    "53100": DatabaseFull,
     "53300": DatabaseBusy,
     "54": UnstorableValue,
     "55P03": TransactionConflict,
     "57014": QueryTimeout,
     "57P": DatabaseUnavailable,
+    "58": DatabaseFaulty,
+    "XX001": DatabaseFaulty,
+    "XX002": DatabaseFaulty,
 }
 
 
@@ -274,6 +298,8 @@ def _from_postgres(error: asyncpg.PostgresError) -> StoreError:
     sqlstate = error.sqlstate or ""
     if str(error).startswith(_LOST_SERVER):
         return DatabaseUnavailable("a server of the cluster")
+    if sqlstate == _FULL and "shared memory" in str(error):
+        return DatabaseUnavailable("its shared memory is full")
     known = (_BY_SQLSTATE.get(sqlstate[:length]) for length in (5, 3, 2))
     kind = next((found for found in known if found), UnexpectedDatabaseError)
     if issubclass(kind, ConstraintViolated):

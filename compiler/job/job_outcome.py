@@ -29,11 +29,11 @@ from models.errors import (
     Throttled,
 )
 from store.compile.jobs import Ending, JobStatus
-from store.errors import ConstraintViolated, StoreError, UnstorableValue
+from store.errors import ConstraintViolated, DatabaseUnavailable, StoreError, UnstorableValue
 
 log = logging.getLogger(__name__)
 
-_WAITS = (Throttled, ModelUnavailable, ModelTimeout, MemoriesUnavailable)
+_WAITS = (Throttled, ModelUnavailable, ModelTimeout, MemoriesUnavailable, DatabaseUnavailable)
 _HOPELESS = (CredentialsMissing, AccessDenied, ModelNotFound)
 
 
@@ -53,7 +53,7 @@ class Result:
 
 
 def outcome_of(error: Exception, run: Run) -> Result:
-    """Return the job's outcome for an error. Throttling and the daily ceiling do not count as attempts."""
+    """Return the job's outcome for an error. Throttling, outages and the daily ceiling do not count as attempts."""
     figures = metrics.merged(run.figures, run.spending.take())
     if isinstance(error, JobCancelled):
         return Result(Ending(JobStatus.CANCELLED, "", figures))

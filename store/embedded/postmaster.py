@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from store.embedded import disk
 from store.embedded.binaries import ENVIRONMENT, Account, Programs, blocking_directory
 from store.embedded.layout import PORT, Layout
 from store.errors import DataDirectoryUnusable, EmbeddedPostgresError, PostgresDidNotStart
@@ -64,8 +65,8 @@ class Launch:
 
     def is_worth_repeating(self) -> bool:
         """Return whether it failed for a transient reason: backends of a killed server that have not ended yet."""
-        young = time.monotonic() - self.began_at < _HEALS_WITHIN_S
-        return young and any(sign in self.last_words() for sign in _HEALING)
+        young, words = time.monotonic() - self.began_at < _HEALS_WITHIN_S, self.last_words()
+        return young and any(sign in words for sign in _HEALING) and not disk.is_full(self.log.parent, words)
 
     def last_words(self) -> str:
         """Return the tail of the server's log since this launch."""
@@ -123,13 +124,16 @@ def launch(layout: Layout, programs: Programs, account: Account, *, settings: Ma
 
 
 def failure(pgdata: Path, account: Account, last_words: str) -> EmbeddedPostgresError:
-    """Return the error to raise for a failed program: it names the inaccessible folder if that is the cause, else its output."""
+    """Return the error to raise for a failed program: it names the inaccessible folder or the full disk if that is the cause,
+    else it has the program's output."""
     if blocked := blocking_directory(pgdata, account):
         return DataDirectoryUnusable(
             f"the user {account.name}, which runs Postgres for root, may not pass {blocked};"
             " chmod o+x it or choose another directory"
         )
-    return PostgresDidNotStart(last_words)
+    if disk.is_full(pgdata.parent, last_words):
+        return disk.full_disk(pgdata.parent)
+    return PostgresDidNotStart(last_words or "it logged none")
 
 
 def is_log_full(layout: Layout) -> bool:

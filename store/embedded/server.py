@@ -21,7 +21,7 @@ from typing import NoReturn, Self
 import asyncpg
 
 from store.db import queries
-from store.embedded import postmaster
+from store.embedded import disk, postmaster
 from store.embedded.binaries import Programs, find_programs, server_account
 from store.embedded.layout import Layout
 from store.embedded.locks import FileLock
@@ -89,7 +89,8 @@ class EmbeddedPostgres:
         except TimeoutError as error:
             raise PostgresDidNotStart("another process has been starting it all this time") from error
         except OSError as error:
-            raise DataDirectoryUnusable(str(error)) from error
+            is_full = disk.is_full(self._layout.root, str(error))
+            raise (disk.full_disk(self._layout.root) if is_full else DataDirectoryUnusable(str(error))) from error
         finally:
             if not is_user:
                 self._users_lock.release()

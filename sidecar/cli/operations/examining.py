@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from models.embedding.embedder import LocalEmbedder
@@ -31,6 +32,7 @@ from sidecar.worker.compile_engine import compile_settings
 from store.db import migrate
 from store.db.postgres import check_server, direct, server_time
 from store.db.queries import Connection
+from store.embedded import disk
 from store.errors import (
     AccessRefused,
     DatabaseRefused,
@@ -56,6 +58,7 @@ class Finding:
 
 
 _MOST_SKEW_S = 5.0
+_LEAST_FREE_BYTES = 64 * 2**20  # four files of the database's log
 _ENGLISH = "the installed all-MiniLM-L6-v2, offline; for languages other than English, multilingual finds more"
 _MANY = "the installed all-MiniLM-L6-v2 and multilingual-e5-small, offline"
 _FIXES = {
@@ -114,6 +117,8 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
             facts = await check_server(connection)
             version = f"{facts.version // 10000}.{facts.version % 10000}"
             yield Finding("database", is_well=True, detail=f"{where}, version {version}")
+            if not settings.database_url:
+                yield _disk(disk.free_bytes(settings.data_dir), settings.data_dir)
             vector = "with vector" if facts.has_vector else "without vector: recall is by words only"
             yield Finding("extensions", is_well=True, detail=f"pg_trgm, btree_gin, unaccent; {vector}")
             yield _clock(await server_time(connection))
@@ -137,6 +142,12 @@ def _fix(error: StoreError, settings: Settings) -> str:
 async def _connected(settings: Settings) -> AsyncIterator[tuple[Database, Connection]]:
     async with reached(settings) as database, direct(database.direct_dsn) as connection:
         yield database, connection
+
+
+def _disk(free_bytes: int, data_dir: Path) -> Finding:
+    is_well = free_bytes >= _LEAST_FREE_BYTES
+    fix = "" if is_well else "make room: on a full disk the database writes nothing, and may not start again"
+    return Finding("disk", is_well=is_well, detail=f"{free_bytes // 2**20} MB are free for {data_dir}", fix=fix)
 
 
 def _clock(theirs: datetime) -> Finding:

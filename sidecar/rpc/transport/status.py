@@ -130,6 +130,7 @@ _NOT_FOR_CALLERS = (
     store.DatabaseRefused,
     store.TransactionAborted,
     store.SchemaOutdated,
+    store.DatabaseFaulty,
     store.ServerUnsuitable,
     store.UnexpectedDatabaseError,
     store.QueryFileInvalid,
@@ -230,6 +231,15 @@ TABLE: Mapping[type[Exception], Row] = {
     ),
     store.DatabaseBusy: Row(
         Code.UNAVAILABLE, "DATABASE_BUSY", "The database is busy; try again.", details=_retry_in_a_second
+    ),
+    store.DatabaseFull: Row(
+        Code.UNAVAILABLE, "DATABASE_FULL", "The database's disk is full; try again when its operator has made room."
+    ),
+    store.DatabaseReadOnly: Row(
+        Code.UNAVAILABLE,
+        "DATABASE_READ_ONLY",
+        "The database takes no writes at the moment; try again.",
+        details=_retry_in_a_second,
     ),
     store.QueryTimeout: Row(
         Code.DEADLINE_EXCEEDED, "QUERY_TIMEOUT", "A query timed out; request less, or set a longer deadline."

@@ -8,7 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from sidecar.cli.operations.examining import Finding, _clock, examine
+from sidecar.cli.operations.examining import Finding, _clock, _disk, examine
 
 UNUSABLE = {
     "SIDECAR_DEADLINE_S": "soon",
@@ -103,3 +103,9 @@ async def test_unreachable_backends_and_models_are_named(
 def test_wrong_clock_is_reported() -> None:
     assert _clock(datetime.now(UTC)).is_well
     assert not _clock(datetime.now(UTC) - timedelta(minutes=1)).is_well
+
+
+def test_disk_that_is_nearly_full_is_wrong(tmp_path: Path) -> None:
+    assert _disk(2**30, tmp_path).is_well
+    full = _disk(2**20, tmp_path)
+    assert (full.is_well, full.detail) == (False, f"1 MB are free for {tmp_path}")

@@ -22,6 +22,7 @@ from store.compile import answers, ledger
 from store.compile.jobs import JobOptions, JobStatus, Trigger
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
+from store.errors import DatabaseFull
 from store.scope import Scope
 from store.text.texts import text_hash
 from tests.support.compiler.compiling import (
@@ -207,9 +208,10 @@ async def test_defect_that_every_memory_meets_fails_the_job_and_quarantines_none
     assert set((await outcomes(pools)).values()) == {("applied", "")}
 
 
-async def test_throttling_quarantines_nothing(pools: Pools) -> None:
+@pytest.mark.parametrize("error", [Throttled("later"), DatabaseFull("SQLSTATE 53100")])
+async def test_throttling_and_outages_quarantine_nothing(pools: Pools, error: Exception) -> None:
     await write_and_request(pools, journal(10))
-    planner, clock = Failing(Throttled("later")), Clock()
+    planner, clock = Failing(error), Clock()
     engine = engine_on(pools, planner=planner, clock=clock)
     for _ in range(10):
         await worker_on(pools, engine).work_once()

@@ -6,6 +6,8 @@ import contextlib
 import os
 import pwd
 import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,37 @@ async def test_a_cluster_of_another_major_version_is_refused(data_dir: Path) -> 
 async def test_unusable_data_directory_is_refused(path: str) -> None:
     with pytest.raises(DataDirectoryUnusable):
         await EmbeddedPostgres(Path(path)).start()
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[None]:
+    """Mount a small disk at the folder; skip the test where mounting is not allowed."""
+    if (
+        not IS_ROOT
+        or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=False).returncode
+    ):
+        pytest.skip("only root may mount a small disk")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def fill_with_copy(data_dir: Path, folder: Path) -> None:
+    """Copy the cluster to the folder, with owners, and fill the rest of its disk."""
+    subprocess.run(["cp", "-a", f"{data_dir}/pgdata", folder], check=True)
+    Path(folder, "filler").write_bytes(bytes(shutil.disk_usage(folder).free))
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_full_disk_is_named_as_the_cause(data_dir: Path, new_dir: NewDir, is_new: bool) -> None:
+    directory = new_dir()
+    directory.mkdir(mode=0o755)
+    with small_disk(directory, "16m" if is_new else "256m"):
+        if not is_new:
+            fill_with_copy(data_dir, directory)
+        with pytest.raises(DataDirectoryUnusable, match=f"the disk that holds {directory} is full"):
+            await EmbeddedPostgres(directory).start()
 
 
 @pytest.mark.parametrize("is_new", [True, False])
