@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -39,6 +39,14 @@ class S3File:
     changed_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class ReadTexts:
+    """Texts by their file's key, and why others could not be read, each reason once."""
+
+    by_key: Mapping[str, str]
+    failures: tuple[str, ...] = ()
+
+
 class S3Files:
     """One bucket's files."""
 
@@ -66,20 +74,27 @@ class S3Files:
                 break
         return tuple(files[:MAX_FILES])
 
-    async def texts(self, files: Sequence[S3File]) -> Mapping[str, str]:
-        """Return the files' texts by key, read concurrently; files that are not text or are gone are skipped.
+    async def texts(self, files: Sequence[S3File]) -> ReadTexts:
+        """Return the files' texts, read concurrently; files that are not text or are gone are skipped.
 
-        Raises a BackendError.
+        Raises a BackendError if all files fail. One that is archived or may not be read leaves the others.
         """
         missing = [file for file in files if (file.key, file.etag) not in self._texts]
         tasks = [asyncio.create_task(self._read(file)) for file in missing]
         try:
-            await asyncio.gather(*tasks)
+            failed = await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
+        errors = [error for error in failed if error is not None]
+        if errors and len(errors) == len(files):
+            raise errors[0]
         known = ((file.key, self._texts.get(file.key, file.etag)) for file in files)
-        return {key: text for key, text in known if text is not None}
+        reasons = Counter(map(str, errors))
+        return ReadTexts(
+            {key: text for key, text in known if text is not None},
+            tuple(f"{reason}, for {count} of {len(files)} files" for reason, count in reasons.items()),
+        )
 
     def close(self) -> None:
         """Stop accepting calls."""
@@ -97,7 +112,9 @@ class S3Files:
 
         return await self.caller.ask(attempt)
 
-    async def _read(self, file: S3File) -> None:
+    async def _read(self, file: S3File) -> BackendError | None:
+        """Read a file into the cache; return the error if it cannot be read."""
+
         async def attempt() -> bytes | None:
             return await self._threads.run(lambda: self._fetched(file))
 
@@ -105,10 +122,9 @@ class S3Files:
             data = await self.caller.ask(attempt)
         except BackendError as error:
             # The file was changed or removed since it was listed; the next turn lists again.
-            if error.code not in {"NoSuchKey", "PreconditionFailed", "412"}:
-                raise
-            return
+            return None if error.code in {"NoSuchKey", "PreconditionFailed", "412"} else error
         self._texts.keep(file, None if data is None else as_text(data))
+        return None
 
     def _fetched(self, file: S3File) -> bytes:
         response = self._client.call("get_object", Bucket=self._bucket.name, Key=file.key, IfMatch=file.etag)

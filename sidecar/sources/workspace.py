@@ -12,6 +12,7 @@ import stat
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -183,7 +184,10 @@ def _files(folder: _Place, location: str) -> Iterator[tuple[str, _Place]]:
     """Yield the text files below a location, with their paths relative to it; none if the location is behind a link."""
     start = folder.below(_parts(location))
     top = start.path
-    if any(step.is_symlink() for step in (top, *top.parents) if step.is_relative_to(folder.path)):
+    try:
+        if any(step.is_symlink() for step in (top, *top.parents) if step.is_relative_to(folder.path)):
+            return
+    except OSError:  # a name that is too long, or a folder without access
         return
     count = 0
     for directory, names, files in os.walk(top, followlinks=False):
@@ -206,19 +210,33 @@ def _parts(location: str) -> tuple[str, ...]:
 
 
 def _read(place: _Place) -> tuple[str, os.stat_result] | None:
-    """Return a file's text and stat; None for a large, binary, blank or non-regular file."""
+    """Return a file's text and stat; None for a large, binary, blank or non-regular file, and one that cannot be read."""
     try:
-        handle = place.open()
+        # A descriptor, not a file object: that one refuses a folder with an error, and leaves it open.
+        with _opened(place) as handle:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
+                return None
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                data = file.read(MAX_FILE_BYTES)
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as opened:
-        status = os.fstat(opened.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-            return None
-        data = opened.read(MAX_FILE_BYTES)
     text = as_text(data)
     return None if text is None else (text, status)
 
 
-def _when(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+@contextmanager
+def _opened(place: _Place) -> Iterator[int]:
+    handle = place.open()
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _when(seconds: float) -> datetime | None:
+    """Return the instant, or None for one before year 1 or after year 9999, which a file may have."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -53,7 +53,7 @@ class WorkspaceS3Source:
         scored = [
             (_coverage(wanted, entry.file.path, text), entry, text)
             for entry in read
-            if (text := texts.get(entry.file.key))
+            if (text := texts.by_key.get(entry.file.key))
         ]
         matches = [match for match in scored if match[0] > 0]
         best = sorted(matches, key=lambda match: (-match[0], match[1].file.path))[: limits.top_k]
@@ -68,7 +68,7 @@ class WorkspaceS3Source:
         ]
         unread = len(visible) - len(read)
         notes = (f"{self.files.name}: {unread} files were not read",) if unread else ()
-        return SourceAnswer(tuple(items), notes=notes)
+        return SourceAnswer(tuple(items), notes=notes, failures=texts.failures)
 
     async def _visible(self, spaces: Sequence[Workspace]) -> list[_VisibleFile]:
         """Return each path once, from the nearest workspace that has it."""

@@ -27,12 +27,13 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFile:
-    """A text file of a workspace: its path in it, its text, and when it was last changed. `level` is the workspace's level."""
+    """A text file of a workspace: its path in it, its text, and when it was last changed (None if its disk has no usable time).
+    `level` is the workspace's level."""
 
     path: str
     level: str
     text: str
-    changed_at: datetime
+    changed_at: datetime | None
 
 
 def is_nameable(path: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from sidecar.backends.errors import BackendDenied, BackendMissing, BackendThrottled, BackendUnavailable
+from sidecar.backends.s3 import ReadTexts
 from sidecar.context.ports import BackendError
 from tests.stand_ins import s3
 from tests.stand_ins.s3 import FakeS3
@@ -61,4 +62,16 @@ async def test_unreadable_file_is_an_error_and_a_deleted_one_is_not(fake: FakeS3
     with pytest.raises(BackendDenied):
         await store.files.texts(listed)
     fake.refusals = [(404, "NoSuchKey")]
-    assert await store.files.texts(listed) == {}
+    assert await store.files.texts(listed) == ReadTexts({})
+
+
+async def test_file_that_cannot_be_read_leaves_the_others(fake: FakeS3, store: Store) -> None:
+    store.put("tenants/acme/boat.md", b"Paint the boat.")
+    store.put("tenants/acme/todo.md", b"Buy rope.")
+    listed = await store.files.listed("")
+    fake.refusals = [(403, "InvalidObjectState")]
+    read = await store.files.texts(listed)
+    assert len(read.by_key) == 1
+    (failure,) = read.failures
+    assert failure.startswith("files: ")
+    assert failure.endswith("(InvalidObjectState), for 1 of 2 files")

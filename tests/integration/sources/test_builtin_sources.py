@@ -17,7 +17,7 @@ from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
-from sidecar.sources.workspace import WorkspaceSource
+from sidecar.sources.workspace import WorkspaceSource, _Place, _read, _when
 from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES
 from sidecar.turn.items import HistorySummary, Ref
 from store.content import documents, memories, threads
@@ -357,6 +357,21 @@ class TestWorkspace:
 
     async def test_fifo_does_not_block_the_source(self, source: WorkspaceSource, write: Write) -> None:
         os.mkfifo(write("of-agent/good.md", "a good boat").with_name("boat.md"))
+        assert texts(await source.find(asking("boat"), SCOPE, WIDE)) == ["a good boat"]
+
+    def test_time_that_no_calendar_has_is_none(self) -> None:
+        assert [_when(seconds) for seconds in (-1e13, 1e13, 1e300)] == [None] * 3
+        assert _when(-1.0) == datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+    def test_file_that_fails_while_it_is_read_is_left_out(self) -> None:
+        assert _read(_Place(Path("/proc/self"), ("mem",))) is None
+
+    async def test_location_that_no_disk_can_have_is_empty(
+        self, pools: Pools, source: WorkspaceSource, write: Write
+    ) -> None:
+        async with tenant_scoped(pools.background, SCOPE.tenant_id) as connection:
+            await tenants.put_workspace(connection, SCOPE.tenant_id, Workspace("agent", "planner", "x" * 300))
+        write("of-tenant/good.md", "a good boat")
         assert texts(await source.find(asking("boat"), SCOPE, WIDE)) == ["a good boat"]
 
     async def test_links_are_not_followed(self, source: WorkspaceSource, write: Write, tmp_path: Path) -> None:

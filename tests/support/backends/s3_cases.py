@@ -10,7 +10,7 @@ import pytest
 
 from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Client, Clients, Where
-from sidecar.backends.s3 import Bucket, S3Files
+from sidecar.backends.s3 import Bucket, ReadTexts, S3Files
 from sidecar.turn.files import MAX_FILE_BYTES
 from tests.support.backends.aws_site import use_credentials
 
@@ -29,7 +29,7 @@ class Store:
     async def read(self, location: str) -> dict[str, str]:
         """Return the texts below a location by their paths."""
         listed = await self.files.listed(location)
-        texts = await self.files.texts(listed)
+        texts = (await self.files.texts(listed)).by_key
         return {file.path: texts[file.key] for file in listed if file.key in texts}
 
 
@@ -89,7 +89,7 @@ async def test_file_changed_between_listing_and_reading_is_left_for_the_next_tur
     store.put("tenants/acme/todo.md", b"Paint the boat.")
     listed = await store.files.listed("")
     store.put("tenants/acme/todo.md", b"Sell the boat.")
-    assert await store.files.texts(listed) == {}
+    assert await store.files.texts(listed) == ReadTexts({})
 
 
 async def test_empty_bucket_or_prefix_has_no_files(store: Store) -> None:
