@@ -52,7 +52,7 @@ HEAVY_MODULES = {
     "models.language.openai_compatible",
     "sidecar.runtime.openai_server",
     "sidecar.backends.aws",
-    "sidecar.backends.mcp_tools",
+    "sidecar.backends.mcp_servers.mcp_tools",
     "sidecar.ingest.documents.pdf",
     "sidecar.runtime.bedrock",
     "sidecar.services.forgetting.agentcore_forgetting",

@@ -205,7 +205,7 @@ def tools_source(entry: ToolsEntry, policy: BackendPolicy) -> ToolsSource:
     """Return an MCP server's tools as a source. Raises SettingInvalid if the SDK is not installed."""
     if find_spec("mcp") is None:
         raise SettingInvalid(VARIABLE, f"{entry.name} needs the MCP SDK", "install context-sidecar[mcp]")
-    from sidecar.backends.mcp_tools import McpServer, McpTools
+    from sidecar.backends.mcp_servers.mcp_tools import McpServer, McpTools
     from sidecar.sources.tools import ToolsSource
 
     server = McpServer(entry.command, entry.url, entry.env, entry.headers)

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Protocol
 from uuid import UUID
 
-from sidecar.backends.mcp_tools import McpTools
+from sidecar.backends.mcp_servers.mcp_tools import McpTools
 from sidecar.backends.tools import Calling, Offered, unsuited, why_not
 from sidecar.context.ports import BackendError, SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.items import Item, Ref, Source

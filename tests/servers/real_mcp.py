@@ -11,7 +11,7 @@ import pytest
 
 from sidecar.backends.asking import CallLimits
 from sidecar.backends.errors import BackendMisused
-from sidecar.backends.mcp_tools import McpServer, McpTools, ToolFailed
+from sidecar.backends.mcp_servers.mcp_tools import McpServer, McpTools, ToolFailed
 from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Calling
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import anyio
 import httpx2
@@ -24,15 +24,23 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent, Tool
 
 from sidecar.backends.asking import BackendCaller, CallLimits
-from sidecar.backends.errors import BackendMisused, BackendUnavailable
+from sidecar.backends.errors import AnswerUnreadable, BackendMisused, BackendTimedOut, BackendUnavailable
+from sidecar.backends.mcp_servers import mcp_http
 from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Declared
 from sidecar.context.ports import BackendError
 from sidecar.turn.ranking.remote import readable
 
+T = TypeVar("T")
+
 _INVALID_PARAMETERS = -32602
 _LISTED_FOR_S = 30.0
 _MOST_PAGES = 20
+_MOST_UNANSWERED = 3  # calls in a row, after which a session is taken for dead
+_UNREADABLE = {
+    mcp_http.TOO_LARGE: f"more than {mcp_http.MOST_ANSWER_BYTES >> 20} MB",
+    mcp_http.COMPRESSED: "compressed, which the request refused",
+}
 _LEAST_SECRET_CHARS = 8  # removing shorter ones, such as "Bearer", would garble texts
 _BROKEN = (MCPError, OSError, anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, httpx2.HTTPError)
 
@@ -78,7 +86,7 @@ class McpTools:
 
         async def attempt() -> tuple[str, ...]:
             async with self._client() as client:
-                result = await client.call_tool(tool, dict(arguments))
+                result = await _at_once(client.call_tool(tool, dict(arguments)))
             if result.is_error:
                 raise ToolFailed(self.name, tool)
             return tuple(map(self._redacted, _texts(result)))
@@ -104,7 +112,7 @@ class McpTools:
         cursor: str | None = None
         async with self._client() as client:
             for _ in range(_MOST_PAGES):
-                page = await client.list_tools(cursor=cursor)
+                page = await _at_once(client.list_tools(cursor=cursor))
                 found += page.tools
                 cursor = page.next_cursor
                 if not cursor:
@@ -116,26 +124,43 @@ class McpTools:
         """Yield the session's client. If the session breaks, end it and translate the failure."""
         if self._session is None or self._session.has_ended:
             self._listed = None
-            self._session = _Session(self.name, self._server)
+            self._session = _Session(self.name, self._server, self.caller.bounds.deadline_s)
         session = self._session
         try:
             yield await session.client()
+            session.unanswered = 0
+        except asyncio.CancelledError:
+            session.unanswered += 1
+            if session.unanswered >= _MOST_UNANSWERED:
+                session.give_up()
+            raise
         except MCPError as error:
-            if error.error.code == _INVALID_PARAMETERS:
-                raise BackendMisused(self.name, "invalid parameters") from None
-            session.leave()
-            raise BackendUnavailable(self.name, f"MCP error {error.error.code}") from None
+            session.unanswered = 0
+            raise self._failed(session, error.error.code) from None
         except _BROKEN as error:
             session.leave()
             raise BackendUnavailable(self.name, type(error).__name__) from None
+
+    def _failed(self, session: _Session, code: int) -> BackendError:
+        """Return the error for an MCP error; most end the session."""
+        if code == _INVALID_PARAMETERS:
+            return BackendMisused(self.name, "invalid parameters")
+        if code == mcp_http.LATE:
+            return BackendTimedOut(self.name)
+        if code in _UNREADABLE:
+            return AnswerUnreadable(self.name, _UNREADABLE[code])
+        session.leave()
+        return BackendUnavailable(self.name, f"MCP error {code}")
 
 
 class _Session:
     """A session held open by its own task, since the SDK requires the task that opened it to close it."""
 
-    def __init__(self, backend: str, server: McpServer) -> None:
+    def __init__(self, backend: str, server: McpServer, deadline_s: float) -> None:
+        self.unanswered = 0
         self._backend = backend
         self._server = server
+        self._deadline_s = deadline_s
         self._ending = asyncio.Event()
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._hold())
@@ -163,10 +188,14 @@ class _Session:
 
     async def end(self) -> None:
         """End the session and wait until its process has exited."""
+        self.give_up()
+        await asyncio.wait({self._task})
+
+    def give_up(self) -> None:
+        """Tell the session to end, even if it is not open yet, without waiting."""
         self._ending.set()
         if not self._client.done():
             self._task.cancel()
-        await asyncio.wait({self._task})
 
     async def _hold(self) -> None:
         async with AsyncExitStack() as stack:
@@ -178,19 +207,37 @@ class _Session:
         server = self._server
         if server.url:
             headers = {name: secret.reveal(self._backend) for name, secret in server.headers.items()}
-            http = httpx2.AsyncClient(headers=headers, follow_redirects=False, trust_env=False, timeout=None)
+            # Uncompressed, because a small compressed answer can fill the memory.
+            http = httpx2.AsyncClient(
+                headers={**headers, "accept-encoding": "identity"},
+                transport=mcp_http.BoundedTransport(self._deadline_s),
+                follow_redirects=False,
+                trust_env=False,
+                timeout=None,
+            )
             return streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
         env = {name: secret.reveal(self._backend) for name, secret in server.env.items()}
         parameters = StdioServerParameters(command=server.command[0], args=list(server.command[1:]), env=env)
         return stdio_client(parameters, errlog=_null_device(stack))
 
 
+async def _at_once(call: Coroutine[Any, Any, T]) -> T:
+    """Return the call's result; if cancelled, do not wait until the SDK has told the server, which may hang."""
+    task = asyncio.create_task(call)
+    task.add_done_callback(_retrieve_exception)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+
+
 def _null_device(stack: AsyncExitStack) -> TextIO:
     return stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
 
 
-def _retrieve_exception(task: asyncio.Task[None]) -> None:
-    """Retrieve the task's exception, so that asyncio does not log it; the next call opens a new session."""
+def _retrieve_exception(task: asyncio.Task[Any]) -> None:
+    """Retrieve the task's exception, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 

@@ -1,0 +1,1 @@
+"""Clients of MCP servers: their tools, and the bounded HTTP transport."""
