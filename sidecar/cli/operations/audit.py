@@ -15,7 +15,7 @@ from sidecar.client.answers import AuditEntry
 
 
 @click.command(short_help="List the calls of admins.")
-@click.option("--days", type=click.IntRange(min=1), default=7, show_default=True, help="How far to look back.")
+@click.option("--days", type=click.IntRange(1, 3660), default=7, show_default=True, help="How far to look back.")
 @limit_option
 @connected
 def audit(session: CommandSession, days: int, limit: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
+from sidecar.cli.shared.numbers import FiniteRange
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import NewBudget
 from sidecar.client.answers.cost import BudgetReport, CompileSpendingRow, SpendingReport
@@ -135,7 +136,7 @@ def _draw_budgets(answer: BudgetReport) -> Iterator[Any]:
 
 @budget.command(name="set", short_help="Create or change a budget.")
 @click.argument("name")
-@click.option("--limit-usd", type=click.FloatRange(min=0, min_open=True), required=True, help="The limit.")
+@click.option("--limit-usd", type=FiniteRange(min=0, min_open=True), required=True, help="The limit.")
 @click.option("--period", type=click.Choice(["day", "month"]), default="month", show_default=True, help="In UTC.")
 @click.option("--covers", type=click.Choice(["tenant", "owner", "agent", "model"]), default="tenant", show_default=True)
 @click.option("--ref", default="", help="The owner, agent or model.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from sidecar.cli.shared.failures import OK, UNAVAILABLE
+from sidecar.cli.shared.numbers import FiniteRange
 from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.session import DEFAULT_ADDRESS, securable
 from sidecar.cli.shared.speaking import speaking
@@ -14,7 +15,7 @@ from sidecar.client import Sidecar, Tls
 @click.command(short_help="Check whether a sidecar is serving.")
 @click.option("--address", envvar="SIDECAR_ADDRESS", default=DEFAULT_ADDRESS, show_default=True, help="The sidecar.")
 @click.option(
-    "--wait", "wait_s", type=click.FloatRange(min=0), default=0.0, help="Seconds to wait for a starting sidecar."
+    "--wait", "wait_s", type=FiniteRange(min=0, max=86_400), default=0.0, help="Seconds to wait for a starting sidecar."
 )
 @securable
 @speaking

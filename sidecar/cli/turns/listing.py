@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
+from sidecar.cli.shared.numbers import FiniteRange
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers.cost import TurnCost
@@ -19,9 +20,7 @@ from sidecar.client.answers.cost import TurnCost
 @click.option("--model", "model_id", default="", help="Only turns with this model.")
 @click.option("--failed", "failed_source", default="", help="Only turns in which this source failed.")
 @click.option("--degraded", "degraded_only", is_flag=True, help="Only degraded turns.")
-@click.option(
-    "--slower-ms", "least_ms", type=click.FloatRange(min=0), default=0.0, help="Only turns at least this slow."
-)
+@click.option("--slower-ms", "least_ms", type=FiniteRange(min=0), default=0.0, help="Only turns at least this slow.")
 @limit_option
 @connected
 def turns(session: CommandSession, limit: int, **options: Any) -> None:

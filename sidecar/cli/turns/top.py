@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
+from sidecar.cli.shared.numbers import FiniteRange
 from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.turns import listing as turns
@@ -36,7 +37,7 @@ class Glance:
 
 @click.command(short_help="Watch the newest turns.")
 @click.option(
-    "--every", "every_s", type=click.FloatRange(min=0.2, max=86_400), default=2.0, show_default=True, help="Seconds."
+    "--every", "every_s", type=FiniteRange(min=0.2, max=86_400), default=2.0, show_default=True, help="Seconds."
 )
 @click.option("--once", is_flag=True, help="Draw once and end.")
 @connected

@@ -11,6 +11,7 @@ import click
 
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.imports import drawn_refusals, resumable
+from sidecar.cli.shared.numbers import FiniteRange
 from sidecar.cli.shared.output import counted, write_text
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
@@ -122,7 +123,7 @@ def as_of_time(session: CommandSession, time: datetime, known_at: datetime | Non
 @click.argument("target")
 @_since
 @click.option("--until", type=INSTANT, default=None, help="When the edge ends.")
-@click.option("--confidence", type=click.FloatRange(0, 1, min_open=True), default=None, help="Below 1 if uncertain.")
+@click.option("--confidence", type=FiniteRange(0, 1, min_open=True), default=None, help="Below 1 if uncertain.")
 @connected
 def set_edge(session: CommandSession, page: str, edge_type: str, target: str, **period: Any) -> None:
     """State that PAGE has an edge of TYPE to TARGET; with --until, that it is over. Needs the admin role.

@@ -62,6 +62,16 @@ def test_every_command_is_registered() -> None:
 
 
 @pytest.mark.parametrize("path", list(commands(root)), ids=" ".join)
+def test_no_number_is_infinite_nan_or_a_time_before_the_calendar(path: tuple[str, ...]) -> None:
+    for option in command_at(path).params:
+        values = ["nan", "inf", "-inf", "1e400"] if isinstance(option.type, click.types.FloatParamType) else []
+        values += ["999999"] if option.name == "days" else []
+        for value in values:
+            with pytest.raises(click.BadParameter):
+                option.type.convert(value, option, None)
+
+
+@pytest.mark.parametrize("path", list(commands(root)), ids=" ".join)
 def test_every_command_has_help_with_an_example_and_json(
     path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
