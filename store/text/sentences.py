@@ -21,6 +21,7 @@ _EXTENDER = regex.compile(r"[\p{M}\p{Grapheme_Extend}\u200d]")
 _WORD_BEFORE = regex.compile(r"[\p{L}\p{M}\p{N}.]++$")
 _DOTTED = regex.compile(r"(?:\p{L}{1,2}\.)+\p{L}{1,2}")  # e.g, U.S, z.B
 _LONGEST_ABBREVIATION = 16
+_APOSTROPHES = "'’"
 
 _ABBREVIATIONS = frozenset(
     {  # English; German, French, Spanish, Portuguese, Italian, Dutch; Russian
@@ -166,6 +167,8 @@ def _is_abbreviation(text: str, stop: regex.Match[str]) -> bool:
     if before is None:
         return False
     word = before[0].lower()
+    if len(word) == 1 and before.start() and before.string[before.start() - 1] in _APOSTROPHES:  # isn't, Jo's
+        return False
     if word.isdigit():
         return len(word) <= 2 and _MONTH.match(text, stop.end()) is not None  # am 3. Mai
     following = text[stop.end()]

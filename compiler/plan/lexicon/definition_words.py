@@ -83,10 +83,12 @@ now or not
   spanish: ahora ya_no tambien
   portuguese: agora ja_nao nao tambem
 will be
-  english: will going_to should
-  german: wird werden soll
-  spanish: sera va_a
-  portuguese: vai
+  english: will going_to should would wants_to wanted_to want_to hopes_to plans_to about_to thinking_of considering might could
+  english: almost nearly
+  german: wird werden soll will mochte uberlegt fast beinahe
+  spanish: sera va_a quiere podria casi
+  portuguese: vai quer poderia quase
+  french: va veut voudrait pourrait presque failli
 here
   english: here there away back late out off
   german: da dort hier weg
@@ -110,6 +112,7 @@ next clause
 ENDINGS = {
     "english": (
         (
+            r"(?<!\bthe )(?<!\bhis )(?<!\bher )(?<!\bmy )(?<!\ba )(?<!\bback )(?<!\bfront )(?<!\bupper )(?<!\blower )(?<!\bto )"
             r"(?:left|leaves)(?! (?:for \S+ for|an?|my|his|her|their|me|us|it|early|late|at)\b)"
             r"(?! the (?!(?:\w+ )?(?:company|firm|business|team|job|role|post|position|project|bank|board|band|choir|club|group"
             r"|party|school|university|practice|hospital|office|house|flat|city|town|country)\b))"
@@ -130,4 +133,9 @@ ENDINGS = {
         r"saiu|deixou|aposentou|se aposenta|(?:ja )?nao (?:\S+ ){0,4}trabalha|nao .{1,40} mais|morreu|faleceu|foi vendid[oa]",
         r"fechou",
     ),
+    "french": (
+        r"est mort[es]?|est decedee?|a quitte(?! (?:la piece|la table)\b)|sest separee?|pris (?:sa|leur) retraite",
+        r"est en retraite|a demissionne|ne travaille plus|a ferme|a ete (?:vendue?|remplacee?)",
+    ),
+    "italian": (r"est mort[oa]|ha lasciato|est in pensione|si est dimess[oa]",),
 }

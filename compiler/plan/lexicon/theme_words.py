@@ -186,7 +186,7 @@ Animals and wildlife: wildlife animals wild_animals zoo safari aquarium animales
 Environment and climate: climate_change environmental sustainability sustainable recycling eco_friendly conservation
   solar_panels renewable_energy medio_ambiente meio_ambiente umwelt environnement
 Dogs: dog_training obedience_training dog_trainer dog_park dog_parks dog_walking walking_the_dog dog dogs puppy
-  puppies pup pups doggo doggy perro perros perrito cachorro cachorros cachorrinho hund hunde welpe chien chiens chiot
+  puppies pup pups? doggo doggy perro perros perrito cachorro cachorros cachorrinho hund hunde welpe chien chiens chiot
 Cats: cat cats kitten kittens kitty gato gatos gatito gatinho katze katzen kater chaton
 Pets: pet pets mascota mascotas bichinho haustier haustiere animal_de_compagnie
 Turtles: turtle turtles tortoise
@@ -298,7 +298,7 @@ Home renovation: renovation renovations renovating renovated renovate remodeling
 Education: education school? high_school? middle_school? college? university? schoolwork school_work for_school school_days
   college_student college_students college_class college_classes im_in_college im_in_school in_college_now law_school
   medical_school nursing_school grad_school graduate_school my_school my_college my_university for_university degree?
-  graduate graduated graduation semester exam exams homework
+  graduate graduated graduation? semester exam exams homework
   thesis scholarship estudios universidad universidade escuela escola faculdade schule universitat studium prufung
   ecole universite examen
 Mentoring: mentor mentors mentoring mentorship

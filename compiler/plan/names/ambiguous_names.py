@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from compiler.plan.lexicon.common_words import COMMON_WORDS
-from compiler.plan.names.tokens import bare
+from compiler.plan.names.tokens import bare, bare_key, is_capital, tokens_of
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import CONNECTORS, NO_NAMES, PREDICATES
 
@@ -47,6 +47,21 @@ def is_ambiguous(word: str) -> bool:
     return key in _GIVEN or key in _COUNTRIES
 
 
+def is_written(key: str, text: str) -> bool:
+    """Return whether the text has the word with this plain key with a capital, and not as a month: neither `it will rain` nor
+    `in June`.
+    """
+    tokens = tokens_of(text)
+    return any(
+        is_capital(token) and bare_key(token) == key and not (key in _CALENDAR and _is_dated(before))
+        for before, token in zip(("", *tokens), tokens, strict=False)
+    )
+
+
+def _is_dated(before: str) -> bool:
+    return before.lower() in _NO_PERSON_AFTER or before.isdigit()
+
+
 def is_attributive(word: str, after: str) -> bool:
     """Return whether the word is a country's short name that only describes the noun after it: `the UK route`."""
     is_country = word.isupper() and plain_key(word) in _COUNTRIES
@@ -60,7 +75,7 @@ def person_in(run: list[str], before: str, after: str, *, is_initial: bool) -> s
     """
     start = next((at for at, word in enumerate(run) if plain_key(bare(word)) in _GIVEN or not _is_common(word)), 0)
     words, before = run[start:], run[start - 1].lower() if start else before
-    if before in _NO_PERSON_AFTER or before.isdigit():
+    if _is_dated(before):
         return ""
     is_initial = is_initial and not start
     if len(words) == 2 and _begins_name(words, is_initial=is_initial):

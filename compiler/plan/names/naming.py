@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from compiler.plan.bounds import ALIASES, TAGS
 from compiler.plan.citing import Citable, united
 from compiler.plan.contract import Alias, BatchMemory, CitedMemory, Page, Tag
+from compiler.plan.names.ambiguous_names import is_ambiguous, is_written
 from compiler.plan.names.same_names import genitives
 from compiler.plan.proposal import ProposedName
 from compiler.plan.text.kin import kind_of, kinds_in
@@ -68,6 +69,8 @@ def is_named(key: str, text: str) -> bool:
     """
     if kind := kind_of(key):
         return kind in kinds_in(text)
+    if is_ambiguous(key):
+        return is_written(key, text)
     text_key = plain_key(text)
     if holds(key, text_key) or (_OWNING.search(text) is not None and holds(key, plain_key(_OWNING.sub("", text)))):
         return True

@@ -18,7 +18,7 @@ from compiler.plan.names.ambiguous_names import SPEAKERS, is_ambiguous, is_attri
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
 from compiler.plan.names.themes import themes_in
-from compiler.plan.names.tokens import NO_TOKEN, bare, bare_key, tokens_of
+from compiler.plan.names.tokens import NO_TOKEN, bare, bare_key, is_capital, tokens_of
 from compiler.plan.text.german_nouns import (
     KINDS_BEFORE,
     determines,
@@ -30,6 +30,7 @@ from compiler.plan.text.german_nouns import (
 )
 from compiler.plan.text.kin import kin_in
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
+from compiler.plan.text.persons import speaks_to_other
 from compiler.plan.text.sentences import SPEAKER
 from compiler.plan.text.words import (
     ADDRESSES,
@@ -42,14 +43,12 @@ from compiler.plan.text.words import (
     NO_NAMES,
     OCCASIONS,
     PREDICATES,
-    SECOND_PERSON,
     TITLES,
 )
 from store.text.short_texts import cached_if_short
 
 MAX_RUN_WORDS = 6
 MAX_LABEL_WORDS = 5
-LONGEST_UNIT = 3
 
 
 class NameKind(StrEnum):
@@ -101,6 +100,7 @@ _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
 _COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 _APART = frozenset(["&"])
+_PERSONS = FIRST_PERSON | INTERJECTIONS
 _NO_SPEAKERS = NO_NAMES - SPEAKERS
 
 
@@ -124,8 +124,8 @@ def is_talk(text: str) -> bool:
     """
     speaker = speaker_of(text)
     words = plain_key(text.removeprefix(f"{speaker}: ")).split() if speaker else []
-    persons = FIRST_PERSON | SECOND_PERSON | INTERJECTIONS
-    return bool(words) and (not persons.isdisjoint(words) or bool(_CALLING.search(text)))
+    is_personal = not _PERSONS.isdisjoint(words) or speaks_to_other(words)
+    return bool(words) and (is_personal or bool(_CALLING.search(text)))
 
 
 def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
@@ -248,7 +248,7 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
     every = (*tokens, ".")
     is_german_text = is_german(token.lower() for token in every)
     for at, token in enumerate(every):
-        if token != NO_TOKEN and _is_capital(token):
+        if token != NO_TOKEN and is_capital(token):
             if not run:
                 initial, called = starts, before
             run.append(token)
@@ -369,7 +369,7 @@ def _is_within(tokens: list[str], start: int, end: int) -> bool:
 
 
 def _is_telling(token: str) -> bool:
-    return token != NO_TOKEN and _is_capital(token) and not _is_common(token)
+    return token != NO_TOKEN and is_capital(token) and not _is_common(token)
 
 
 def _written(tokens: list[str]) -> str:
@@ -390,9 +390,3 @@ def _is_common(word: str) -> bool:
 def _is_capitalised(word: str) -> bool:
     """Return whether the word is not a name but always capitalised: I, a day, a month, a title."""
     return plain_key(word.partition("'")[0].partition("’")[0]) in ALWAYS_CAPITAL
-
-
-def _is_capital(word: str) -> bool:
-    """Return whether a word begins with a capital, or is a name that begins with a small letter: `easyVET`, and not `kWh`."""
-    is_brand = len(word) > LONGEST_UNIT and word.isalnum() and word[0].islower()
-    return word[0].isupper() or (any(map(str.isupper, word)) and (word[0].isdigit() or is_brand))

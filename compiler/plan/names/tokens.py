@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from compiler.plan.lexicon.joined_names import JOINED, NOT_OWNED, OWNED
@@ -18,7 +19,7 @@ _KIND = "|".join(OWNED.split())
 _NO_KIND = "|".join(NOT_OWNED.split())
 _TOKEN = re.compile(
     rf"(?=[^\W\d_a-z])(?:(?:{_PAIRS})(?!\w)|[^\W\d_a-z][^\W\d_]+['’]s (?:{_KIND})\b(?! (?:{_NO_KIND})\b))|"
-    r"(?:Dr|Dra|Prof|Mr|Mrs|Ms|Sr|Sra|Srta|Hr|Fr|Mme|Ing)\.(?=\s+[^\W\d_a-z])|"
+    r"(?:Dr|Dra|Prof|Mr|Mrs|Ms|Sr|Sra|Srta|Hr|Fr|Mme|Ing|St|Ste|Mt)\.(?=\s+[^\W\d_a-z])|"
     r"(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[A-Z][A-Z\d]+(?::[A-Z\d]+)+(?!\w)|"
     r"[^\W_](?:[\w'’.-]*[^\W_])?(?:(?:\+\+?|#)(?![\w+#]))?|[^\w\s]|\n"
 )
@@ -27,13 +28,27 @@ _POSSESSIVE = re.compile(
     r"|(?<=\w)-(?:based|style|like|themed|related|inspired|powered|free|made|led|run|ish|san|kun|chan|era|born|friendly|driven"
     r"|specific|only|wide|side|level|type|backed|ready|first|native|compatible|basierte?[rns]?)$"
 )
+# `J'ai`, `Qu'elle`, `Un'altra`, and not `D'Artagnan`, `Ana's` or `There'll`.
+_ELIDED = re.compile(
+    r"(?:[CDJLMNST]|Qu|Jusqu|Lorsqu|Puisqu|Aujourd|Quelqu|Un|Dell|All|Nell|Sull|Dall|Quell|Com|Dov)['’][^\W\d_A-ZÀ-Þ]{2}"
+)
+_LONGEST_UNIT = 3
+_STREET = "St."
 
 
 def tokens_of(text: str) -> list[str]:
     """Return the words, stops and line ends of a text. Names joined by a word are one token: `Turks and Caicos`,
     `McGee's bar`.
     """
-    return _TOKEN.findall(text)
+    tokens = _TOKEN.findall(text)
+    return list(_streets_ended(tokens)) if _STREET in tokens else tokens
+
+
+def is_capital(word: str) -> bool:
+    """Return whether a word begins with a capital, or is a name that begins with a small letter: `easyVET`, and not `kWh`."""
+    is_brand = len(word) > _LONGEST_UNIT and word.isalnum() and word[0].islower()
+    is_upper = word[0].isupper() and not _ELIDED.match(word)
+    return is_upper or (any(map(str.isupper, word)) and (word[0].isdigit() or is_brand))
 
 
 def bare(token: str) -> str:
@@ -45,3 +60,14 @@ def bare(token: str) -> str:
 def bare_key(token: str) -> str:
     """Return the plain key of the bare token."""
     return plain_key(bare(token))
+
+
+def _streets_ended(tokens: list[str]) -> Iterator[str]:
+    """Yield the tokens; the stop after a street is one of its own: `on Main St. The shop`, and not `at St. Anne's`."""
+    before = ""
+    for token in tokens:
+        if token == _STREET and before[:1].isupper():
+            yield from ("St", ".")
+        else:
+            yield token
+        before = token

@@ -16,9 +16,9 @@ from compiler.plan.text.change import content_words
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned, kin_in
 from compiler.plan.text.markdown import escape, plain_key
-from compiler.plan.text.persons import speaks_of_self
+from compiler.plan.text.persons import speaks_of_self, speaks_to_other
 from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
-from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, SECOND_PERSON, THIRD_PERSON
+from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, THIRD_PERSON
 
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
@@ -244,7 +244,7 @@ def _is_own(sentence: str) -> bool:
     words = set(plain_key(sentence).split())
     if speaks_of_self(words):
         return True
-    return words.isdisjoint(SECOND_PERSON) and (
+    return not speaks_to_other(words) and (
         not sentence.isascii() or len(content_words(sentence)) >= LEAST_UNOWNED_WORDS
     )
 
@@ -256,7 +256,7 @@ def is_reply(sentence: str) -> bool:
     while words and words[0] in INTERJECTIONS - FIRST_PERSON:
         words.pop(0)
     text = " ".join(words)
-    is_own, is_addressed = not FIRST_PERSON.isdisjoint(words), not SECOND_PERSON.isdisjoint(words)
+    is_own, is_addressed = not FIRST_PERSON.isdisjoint(words), speaks_to_other(words)
     if is_addressed and (not is_own or _ECHO.match(text)):
         return True
     answers = _SEEMING.match(text) or _ADVISING.match(text) or _PRAISING.match(text)

@@ -15,9 +15,9 @@ from compiler.plan.quoting.excerpts import bare, day_of, founds, naming, tells_d
 from compiler.plan.quoting.weighing import POINTING, is_liking, is_listed, theme_place
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.persons import speaks_of_self
+from compiler.plan.text.persons import speaks_of_self, speaks_to_other
 from compiler.plan.text.sentences import sentences
-from compiler.plan.text.words import PREDICATES, SECOND_PERSON
+from compiler.plan.text.words import PREDICATES
 from store.text.words import STOP_WORDS
 
 _REACTING = re.compile(
@@ -31,7 +31,8 @@ _DISCOURSE = re.compile(
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
 # `I did that`, `she swims there`: what they mean is in another sentence, unless a place is named before.
 _REFERRING = re.compile(
-    r"\b(?:do|does|did|doing|done) (?:that|it|so|this)\b"
+    r"\b(?:do|does|did|doing|done) (?:that|it|so|this)\b|\b(?:says?|said|thinks?|thought) (?:yes|no|so)\b"
+    r"|\b(?:(?:is|are|was|were|does|did|has|had|would|could|should|ca|wo)(?:n['’]t)?|can|will)\W*$"
     r"|\bthere\b(?!['’]| (?:is|are|was|were|has|have|had|will|would|isn|aren|wasn|weren|must|may|might|can))",
     re.IGNORECASE,
 )
@@ -54,6 +55,7 @@ _KINDS_IN_NAMES = frozenset(_NAMED_KINDS.split())
 _DAY = re.compile(r"^\d{4}-\d\d-\d\d: ")
 _SUBJECTLESS = PREDICATES - {"a"}  # a Portuguese article too
 _ONE_PERSON = frozenset(["he", "she", "him", "her", "his", "hers"])
+_SUBJECTS = frozenset(["he", "she", "they"])
 _SEVERAL = frozenset(["they", "their"])
 _LONGEST = 240
 _SHORTEST_WORDS = 3
@@ -162,8 +164,10 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         found = (-2 if is_pointing else -1 if _DISCOURSE.match(text) else 0) - _looseness(said, text)
         # `Lies in hospital in Fulda` has no subject; another sentence has it.
         found -= 1 if not is_theme and text.partition(" ")[0] in _SUBJECTLESS else 0
+    elif text.partition(" ")[0] in _SUBJECTS:
+        found -= 2  # `He asked his boss, Ana.` is about the person of the sentence before
     found -= 2 if _REACTING.search(text) else 0
-    found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
+    found -= 2 if speaks_to_other(words) else 0
     is_own = speaks_of_self(words)
     if is_own and is_theme:
         found += 4 if speaker else 2

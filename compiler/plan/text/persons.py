@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 from compiler.plan.text.german_nouns import is_german
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.words import FIRST_PERSON
+from compiler.plan.text.words import FIRST_PERSON, SECOND_PERSON
 from store.text.short_texts import cached_if_short
 
 _ALSO_GERMAN = frozenset(["im"])  # "I'm" without its apostrophe
+_ONLY_GERMAN = frozenset(["du"])  # French: of the
 _CALLED = re.compile(
     r"(?:^|[,.!?:]\s*|\b(?i:hey|hi|hello|thanks|thank you|wow|bye|yeah|yes|sure|congrats|love you)\s+)([^\W\d_]+)\s*[!,.?]"
 )
@@ -23,6 +24,12 @@ def speaks_of_self(words: Iterable[str]) -> bool:
     """Return whether one of the folded words is in the first person. In a German text `im` is not."""
     found = FIRST_PERSON.intersection(words := frozenset(words))
     return bool(found) and (bool(found - _ALSO_GERMAN) or not is_german(words))
+
+
+def speaks_to_other(words: Iterable[str]) -> bool:
+    """Return whether one of the folded words is in the second person. `du` is only in a German text."""
+    found = SECOND_PERSON.intersection(words := frozenset(words))
+    return bool(found) and (bool(found - _ONLY_GERMAN) or is_german(words))
 
 
 @cached_if_short(4096)

@@ -66,7 +66,7 @@ reuniao besprechung cambiamos compramos cambiar llamar ligar comprar anrufen lle
 kilo kilos gramm gram grams liter liters litre litres meter meters kilometer kilometers mile miles euro euros dollar dollars
 prozent percent uhr stuck customer client vendor supplier colleague
 die con sin era uno muy eso esa ese esto asi dia tres cinco nao sim sem pra essa tem vai vem deu fez ja ver ya si te un ont pas
-mal nur nun war hat bis vor zur zum dort denn kein
+mal nur nun war hat bis vor zur zum dort denn kein god gott dieu dios deus
 true false null none unknown taking making keeping losing finding seeing hearing getting being knowing talking
 looking thinking trying working mr mrs ms dr prof sir madam rent lunch dinner breakfast coffee
 """
@@ -177,7 +177,8 @@ es era esta estaba tiene tenia quiere dice dijo viene vino va fue vive trabaja l
 aviso pide ha habia sabe puede empieza empezo trajo cobra hace hizo cumple gusta
 estava tem tinha quer diz disse vem veio vai foi mora trabalha ligou precisa leva propos avisou pede faz fez sabe pode comecou
 trouxe gosta virou saiu chega
-est etait a avait veut dit vient vit travaille prefere aime
+est etait a avait veut dit vient vit travaille prefere aime sait peut fait pense demande propose parle chante habite arrive prend
+commence conseille raconte
 found lost met knew hit kept broke ate quoted cleans drives insures delivers charges closes opens sells sold covers costs
 supports runs ran uses writes reads owns sits sleeps
 verlangt bietet holt fahrt kummert plant nimmt nahm bringt brachte holt holte liefert lieferte kostet schliesst offnet verkauft

@@ -19,6 +19,12 @@ def sentences(text: str) -> list[str]:
         ["She said (quite loudly, too.)", "Then she left the room."],
         ["Wait for the tide... then go out.", "It turned out to be late…", "They left without us."],
         ["Version 2.4.1 came out in 2024.", "Version 3 is due in a year."],
+        [
+            "Dave says that it isn't.",
+            "We met J. Hall at Jo’s.",
+            "She said that she couldn’t.",
+            "It was a long evening.",
+        ],
         ["Am 3. Mai kam Hr. Weber z.B. mit dem Zug an.", "Er blieb bis zum Abend dort."],
         ["Es ist ca. 5 km bis zur Küste, d.h. eine Stunde.", "Danach kommt das Meer in Sicht."],
         ["La Sra. Díaz llegó tarde a la reunión.", "¿Quién la estaba esperando allí?", "¡Nadie la esperaba, claro!"],

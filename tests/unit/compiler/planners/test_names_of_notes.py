@@ -100,6 +100,20 @@ def test_forms_of_one_name_make_one_page(texts: tuple[str, ...], title: str) -> 
     assert titles(*texts) == {title}
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("We met at St. Anne's Church and on Mt. Bural.", ["St. Anne's Church", "Mt. Bural"]),
+        ("The shop is on Abbey St. The owner is Bo.", ["Abbey St", "Bo"]),
+        ("J'ai vu Luc, et D'Artagnan chez L'Oréal.", ["Luc", "D'Artagnan", "L'Oréal"]),
+        ("Qu'elle vienne. Un'altra pizza. C'est bon.", []),
+        ("Thank God, Moira came. God bless her.", ["Moira"]),
+    ],
+)
+def test_runs_of_capitalised_words_that_are_names(text: str, names: list[str]) -> None:
+    assert [one.name for one in runs(text)] == names
+
+
 def test_a_word_of_a_theme_within_a_name_is_no_theme() -> None:
     assert themes_in("O Hotel do Parque aceitou o orçamento.") == ()
     assert themes_in("The hotel has a pool.") == ("Hotels",)

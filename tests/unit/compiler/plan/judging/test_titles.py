@@ -102,6 +102,9 @@ def test_every_title_is_of_a_theme() -> None:
         ("Decidimos trocar a farinha porque o pão é melhor.", "portuguese"),
         ("Decidí no beber vino hasta el verano porque duermo mejor.", "spanish"),
         ("La vecina riega las plantas cuando no estamos.", "spanish"),
+        ("Refusé l'offre de Nantes.", "french"),
+        ("Retour à la chorale.", "french"),
+        ("Un certain M. Kaba, horloger à Nantes, me propose de travailler pour lui.", "french"),
         ("The shop is closed over the holidays.", "english"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from compiler.plan.names.naming import is_named
 from compiler.plan.names.spotting import known_names, runs, speaker_of, spotted
 
 
@@ -35,6 +36,24 @@ from compiler.plan.names.spotting import known_names, runs, speaker_of, spotted
 )
 def test_a_name_that_is_another_word_too_is_found_where_its_context_shows_it(text: str, names: list[str]) -> None:
     assert [one.name for one in runs(text)] == names
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "is_there"),
+    [
+        ("will", "Ana and Will came late.", True),
+        ("will", "Ana will come.", False),
+        ("june", "The choir sang for June.", False),
+        ("june", "The choir and June sang.", True),
+        ("june", "It was in June.", False),
+        ("us", "They told us.", False),
+        ("us", "A flight to the US.", True),
+    ],
+)
+def test_text_names_an_ambiguous_word_only_with_a_capital_and_not_as_a_month(
+    key: str, text: str, *, is_there: bool
+) -> None:
+    assert is_named(key, text) == is_there
 
 
 def test_known_given_name_is_not_found_in_a_date() -> None:

@@ -501,6 +501,8 @@ def test_a_reason_repeats_only_what_comes_after_why() -> None:
         ("Trainer der Alten Herren, nur bis Weihnachten.", "Holidays and celebrations"),
         ("Sent photos of the bread to everybody, even the landlord.", "Rent and housing"),
         ("A chef from the harbour gave a talk at the library.", "Cooking"),
+        ("Nine pups of the Kyoto line, and one mouse escaped.", "Dogs"),
+        ("We went to the graduation party of the neighbours.", "Education"),
     ],
 )
 def test_feast_as_a_date_and_a_person_are_no_themes(text: str, theme: str) -> None:
