@@ -213,6 +213,9 @@ class DistributionFailed(MigrationError):
     """A table could not be spread over the servers; correct the cause and run `sidecar migrate --distribute` again."""
 
 
+# They pass by themselves: the same transaction may succeed later.
+PASSING = (DatabaseUnavailable, QueryTimeout, TransactionConflict)
+
 _ARGUMENT = re.compile(r"invalid input for query argument \$(\d+)")
 # The driver's messages for a lost connection: closed, or closed and released to its pool.
 _GONE = re.compile(r"\bclos(ed|ing)\b|\breleased back\b")

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from store.compile import background, jobs, ready, scopes
 from store.compile.ready import Hint
 from store.db.postgres import DatabaseRole, Pool, installation, scoped
-from store.errors import DatabaseUnavailable
+from store.errors import PASSING
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class HintQueue:
             async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
                 await ready.rebuild(connection)
             self._rebuilt_at = now
-        except DatabaseUnavailable as error:
+        except PASSING as error:
             log.warning("worker_waits", extra={"error": type(error).__name__})
 
     async def serve(self, hint: Hint) -> None:

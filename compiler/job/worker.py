@@ -31,7 +31,7 @@ from store.compile.ready import Hint
 from store.compile.scopes import Lease
 from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
-from store.errors import DatabaseUnavailable, StoreError
+from store.errors import PASSING, StoreError
 from store.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Worker:
                     self._release(slot)
                 try:
                     has_begun = not self._slots.is_full and await self._begin_one()
-                except DatabaseUnavailable as error:
+                except PASSING as error:
                     log.warning("worker_waits", extra={"error": type(error).__name__})
                     has_begun = False
                 self._reap()
@@ -120,7 +120,7 @@ class Worker:
             now = self.engine.now()
             try:
                 claimed = await self._taken(hint, may_compile=self._slots.may_compile())
-            except DatabaseUnavailable as error:  # a cluster that lost this tenant's server has the other tenants'
+            except PASSING as error:  # a cluster that lost this tenant's server has the other tenants'
                 log.warning("worker_waits", extra={"error": type(error).__name__})
                 await self._hints.postpone(hint)
                 continue
@@ -142,12 +142,12 @@ class Worker:
             del self._slots.taken[hint.scope]
 
     def _reap(self) -> None:
-        """Remove finished tasks and raise their errors, except DatabaseUnavailable: the leases of such jobs run out."""
+        """Remove finished tasks and raise their errors, except those that pass: the leases of such jobs run out."""
         for task in [one for one in self._doing if one.done()]:
             self._doing.discard(task)
             try:
                 task.result()
-            except DatabaseUnavailable as error:
+            except PASSING as error:
                 log.warning("worker_waits", extra={"error": type(error).__name__})
 
     def _release(self, slot: ScopeSlot) -> None:

@@ -19,7 +19,7 @@ from sidecar.telemetry.calls import CallTrace
 from store.accounting import costs, receipts
 from store.accounting.receipts import NewReceipt
 from store.db.postgres import Pool, installation, scoped
-from store.errors import ConstraintViolated, DatabaseUnavailable, StoreError, UnstorableValue
+from store.errors import PASSING, ConstraintViolated, StoreError, UnstorableValue
 from store.scope import Scope
 from store.tenancy import forgotten
 
@@ -165,13 +165,13 @@ class ReceiptWriter:
             self._drop((scope, receipt.receipt_id))
 
     async def _write_group(self, scope: Scope, group: Sequence[NewReceipt]) -> None:
-        """Write one owner's receipts, retrying while the database is unavailable; meanwhile the queue fills and drops."""
+        """Write one owner's receipts, retrying while the database is unavailable or slow; the queue then fills and drops."""
         pause_s = _FIRST_PAUSE_S
         while True:
             try:
                 await self._insert(scope, group)
                 return
-            except DatabaseUnavailable as error:
+            except PASSING as error:
                 log.warning("receipts_wait", extra={"count": len(group), "error": type(error).__name__})
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

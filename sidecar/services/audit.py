@@ -14,7 +14,7 @@ from uuid import UUID
 from store.accounting import audit
 from store.accounting.audit import Entry
 from store.db.postgres import Pool, installation, tenant_scoped
-from store.errors import DatabaseUnavailable, StoreError
+from store.errors import PASSING, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class AuditLog:
                 async with tenant_scoped(self._pool, tenant_id) as connection:
                     await audit.insert(connection, tenant_id, entries)
                 return
-            except DatabaseUnavailable:
+            except PASSING:
                 log.warning("audit_waits", extra={"count": len(entries)})
             except StoreError as error:
                 log.error("audit_dropped", extra={"count": len(entries), "error": type(error).__name__})

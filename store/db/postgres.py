@@ -299,10 +299,11 @@ async def direct(dsn: str, *, connect_deadline_s: float = 5.0) -> AsyncIterator[
 
 async def check_server(connection: Connection) -> ServerFacts:
     """Return the server's version and abilities. Raises ServerUnsuitable if it is too old or lacks an extension."""
-    version = int(await _sql.server_version(connection))
-    if version < MINIMUM_VERSION:
-        raise ServerUnsuitable(f"this one is {version // 10000}")
-    available = await available_extensions(connection, [wanted.extension for wanted in (*REQUIRED, VECTOR)])
+    with driver_errors():
+        version = int(await _sql.server_version(connection))
+        if version < MINIMUM_VERSION:
+            raise ServerUnsuitable(f"this one is {version // 10000}")
+        available = await available_extensions(connection, [wanted.extension for wanted in (*REQUIRED, VECTOR)])
     missing = [wanted.extension for wanted in REQUIRED if not wanted.is_met(available)]
     if missing:
         raise ServerUnsuitable(f"missing: {', '.join(missing)}")
@@ -316,7 +317,8 @@ async def has_citus(connection: Connection) -> bool:
 
 async def server_time(connection: Connection) -> datetime:
     """Return the time of the server's clock."""
-    moment: datetime = await _sql.server_time(connection)
+    with driver_errors():
+        moment: datetime = await _sql.server_time(connection)
     return moment
 
 

@@ -31,6 +31,9 @@ from store.scope import InvalidExternalId
 DOMAIN = "context-sidecar"
 MAX_TEXT_BYTES = 500  # four of them, percent-encoded or in base64, stay well below gRPC's 8 KiB of metadata
 
+_LEAST_RETRY_S = 0.2
+_NO_RETRY = ("grpc-retry-pushback-ms", "-1")
+
 _log = logging.getLogger(__name__)
 
 Code = grpc.StatusCode
@@ -285,8 +288,16 @@ async def answer(context: Any, method: str, work: Awaitable[Answer]) -> Answer:
         raise
     except Exception as error:  # noqa: BLE001 gRPC sends the text of every exception that gets past here to the caller
         status = _reported(error, method)
-    await context.abort_with_status(rpc_status.to_status(status))
+    await context.abort_with_status(_sent(status, context.time_remaining()))
     raise AssertionError("abort always raises")
+
+
+def _sent(status: Status, remaining_s: float | None) -> Any:
+    """Return the status to send. Near the deadline, a retry would make the client report the deadline instead."""
+    sent = rpc_status.to_status(status)
+    if remaining_s is None or remaining_s >= _LEAST_RETRY_S:
+        return sent
+    return sent._replace(trailing_metadata=(*sent.trailing_metadata, _NO_RETRY))
 
 
 def status_of(error: Exception, error_id: str) -> Status:

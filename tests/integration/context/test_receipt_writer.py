@@ -19,8 +19,9 @@ from store.db.postgres import Pools, PoolsConfig, open_pools, scoped, tenant_sco
 from store.scope import Scope
 from store.tenancy import tenants
 from store.text.texts import text_hash
+from tests.support.store.locking import locked
 from tests.support.store.notes import OURS, as_admin
-from tests.support.waiting import until_equal
+from tests.support.waiting import until, until_equal
 
 MARA, NOOR = Scope(UUID(int=1), UUID(int=11)), Scope(UUID(int=1), UUID(int=12))
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -134,6 +135,22 @@ async def test_receipts_wait_while_the_database_is_away(
         while "receipts_wait" not in caplog.messages:
             await as_admin(database, "SELECT 1")
         door.symlink_to(socket_dir / door.name)
+        await recorder.wait_written()
+    assert await stored(pools, receipt) is not None
+    assert recorder.dropped_count == 0
+    await pools.close()
+
+
+async def test_receipts_wait_while_their_table_is_locked(
+    database: str, clock: Day, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = PoolsConfig(turn_connections=1, background_connections=1, query_deadline_s=0.5)
+    pools = await open_pools(database, config)
+    recorder = recorder_of(pools, clock)
+    async with writing(recorder):
+        async with locked(database, "receipts"):
+            receipt = take(recorder, a_receipt())
+            await until(lambda: "receipts_wait" in caplog.messages, patience_s=60.0)
         await recorder.wait_written()
     assert await stored(pools, receipt) is not None
     assert recorder.dropped_count == 0

@@ -14,13 +14,14 @@ from compiler.job.worker import Worker, WorkerSettings
 from models.language.remote import RemoteModel
 from store.compile import background
 from store.compile.jobs import JobStatus
-from store.db.postgres import Pools, scoped
+from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.scope import Scope
 from tests.stand_ins.model_script import Ask, Behaviour, Gate, Late
 from tests.stand_ins.model_server import ModelServer
 from tests.support import waiting
 from tests.support.compiler.compiling import NOW, Clock, all_jobs, engine_on, fetch, journal, wish, worker_on, write
 from tests.support.compiler.model_engines import engine_with, script
+from tests.support.store.locking import locked
 
 SCOPES = tuple(Scope(UUID(int=tenant), UUID(int=100 + tenant)) for tenant in range(1, 6))
 LAST = SCOPES[-1]
@@ -103,6 +104,22 @@ async def test_hanging_model_server_leaves_half_of_the_slots_free(
             return all_succeeded(found)
 
         await until(pools, succeed_in_time)
+
+
+async def test_worker_outlasts_a_locked_table(pools: Pools, database: str, caplog: pytest.LogCaptureFixture) -> None:
+    impatient = await open_pools(database, PoolsConfig(1, 4, query_deadline_s=2.0))
+    await queued(pools, SCOPES[0])
+    clock = Clock()
+
+    def succeed_in_time(found: list[JobStatus]) -> bool:
+        clock.move(hours=1)  # the worker looks again later, by this clock
+        return all_succeeded(found)
+
+    async with running(worker_on(impatient, engine_on(impatient, clock=clock), poll_s=0.05)):
+        async with locked(database, "wiki_compile_jobs"):
+            await waiting.until(lambda: "worker_waits" in caplog.messages, patience_s=60.0)
+        await until(pools, succeed_in_time)
+    await impatient.close()
 
 
 async def test_a_stop_hands_every_scope_back_and_each_is_compiled_once_afterwards(

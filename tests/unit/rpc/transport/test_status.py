@@ -39,8 +39,12 @@ class Ended(grpc.aio.AbortError):  # type: ignore[misc]  # grpcio ships no types
 class Context:
     """Keeps the status that a call was ended with."""
 
-    def __init__(self) -> None:
+    def __init__(self, remaining_s: float | None = None) -> None:
         self.ended_with: Any = None
+        self._remaining_s = remaining_s
+
+    def time_remaining(self) -> float | None:
+        return self._remaining_s
 
     async def abort_with_status(self, status: Any) -> None:
         self.ended_with = status
@@ -241,3 +245,12 @@ async def test_cancellation_and_finished_calls_pass_through(passing: BaseExcepti
         await answer(context, "/t.Echo/Say", failing(passing)())
     assert caught.value is passing
     assert context.ended_with is None
+
+
+@pytest.mark.parametrize("remaining_s", [None, 3.0, 0.05])
+async def test_status_just_before_the_deadline_is_not_retried(remaining_s: float | None) -> None:
+    context = Context(remaining_s)
+    with pytest.raises(Ended):
+        await answer(context, "/m", failing(errors.RequiredSourceFailed("thread"))())
+    metadata = dict(context.ended_with.trailing_metadata)
+    assert metadata.get("grpc-retry-pushback-ms") == ("-1" if remaining_s == 0.05 else None)
