@@ -16,6 +16,7 @@ from compiler.plan.facts.past import Origin, origin
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.names.ambiguous_names import SPEAKERS, is_ambiguous, is_attributive, person_in
 from compiler.plan.names.locating import city_of, place_name
+from compiler.plan.names.lower_case import has_deliberate_capitals, is_shouted, small_names
 from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
 from compiler.plan.names.themes import themes_in
 from compiler.plan.names.tokens import NO_TOKEN, bare, bare_key, is_capital, tokens_of
@@ -192,7 +193,8 @@ def spotted(text: str, known: Known) -> list[Spotted]:
     in lower case of which no word is in a run (`Big chungus`): a text before the name was known would not have it.
     """
     tokens = tokens_of(text)
-    spans = list(_spans(tokens))
+    is_deliberate = has_deliberate_capitals(text)
+    spans = list(_spans(tokens, is_deliberate=is_deliberate))
     certain = {bare_key(one.name) for _, _, one in spans if not (one.is_initial or one.is_noun)}
     nouns = {bare_key(one.name) for _, _, one in spans if one.is_noun}
     places = [at for at, token in enumerate(tokens) if token[0].isalnum()]
@@ -217,13 +219,14 @@ def spotted(text: str, known: Known) -> list[Spotted]:
             tokens[start:end] = [NO_TOKEN] * (end - start)
             keys[at : at + len(words)] = [NO_TOKEN] * len(words)
     found.extend(Spotted(name) for name in known.unspaced if name in text)
-    found.extend(one for _, _, one in _spans(tokens))
+    found.extend(one for _, _, one in _spans(tokens, is_deliberate=is_deliberate))
+    found.extend(Spotted(name, is_initial=True) for name in small_names(text))
     return found
 
 
 def runs(text: str) -> list[Spotted]:
     """Return the runs of capitalised words in a text, without words that are capitalised only because they start a sentence."""
-    return [one for _, _, one in _spans(tokens_of(text))]
+    return [one for _, _, one in _spans(tokens_of(text), is_deliberate=has_deliberate_capitals(text))]
 
 
 def _listed(value: object, kind: NameKind) -> Iterator[Spotted]:
@@ -240,8 +243,11 @@ def _listed(value: object, kind: NameKind) -> Iterator[Spotted]:
             yield from _listed(one, kind)
 
 
-def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
-    """Yield the names made of runs of capitalised words, each with the index of its first token and that after its last."""
+def _spans(tokens: Iterable[str], *, is_deliberate: bool) -> Iterator[tuple[int, int, Spotted]]:
+    """Yield the names made of runs of capitalised words, each with the index of its first token and that after its last.
+
+    If capitals are deliberate, one at the start of a sentence tells as much as one within it.
+    """
     run: list[str] = []
     starts = initial = True
     before = called = ""
@@ -250,7 +256,7 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
     for at, token in enumerate(every):
         if token != NO_TOKEN and is_capital(token):
             if not run:
-                initial, called = starts, before
+                initial, called = starts and not is_deliberate, before
             run.append(token)
         elif run and token.lower() in CONNECTORS:
             run.append(token)
@@ -258,7 +264,7 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
             is_named = called in NAMING or called in ADDRESSES or (called == ":" and _is_labelled(every, at, run))
             if person := person_in(run, called, token, is_initial=initial):
                 yield at - len(person.split()), at, Spotted(person, NameKind.PERSON)
-            elif not is_attributive(run[-1], token):
+            elif not (is_shouted(run) or is_attributive(run[-1], token)):
                 found = _named(run, at - len(run), is_initial=initial, is_named=is_named)
                 yield from _in_german(found, every) if is_german_text else found
             run = []

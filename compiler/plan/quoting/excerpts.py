@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence, Set
 from compiler.plan.contract import BatchMemory
 from compiler.plan.facts import past
 from compiler.plan.lexicon.common_words import COMMON_WORDS
+from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.naming import is_named
 from compiler.plan.names.spotting import NameKind, acts, declared, is_talk, runs, speaker_of
 from compiler.plan.names.themes import theme_of, themes_in
@@ -271,8 +272,10 @@ def _is_telling(sentence: str, keys: Collection[str], least: int = LEAST_WORDS) 
     if _is_question(sentence) or _ASIDE.fullmatch(sentence):
         return False
     words = content_words(sentence)
-    speaker = speaker_of(sentence) if least >= LEAST_WORDS else ""
-    own = {word for key in (*keys, plain_key(speaker)) if not is_owned(key) for word in key.split()}
+    speaker = plain_key(speaker_of(sentence))
+    # A label that is a common word says something: `Landlord: Mr Petersen`.
+    speaker = "" if least < LEAST_WORDS and is_ordinary(speaker) else speaker
+    own = {word for key in (*keys, speaker) if not is_owned(key) for word in key.split()}
     words -= own
     return len(words - INTERJECTIONS) >= least or (
         not sentence.isascii() and len(max(words, key=len, default="")) >= _LONG_UNSPACED

@@ -16,10 +16,13 @@ from compiler.plan.text.kin import kin_in, kind_of
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.page_words import heading_in, language_of
 from compiler.plan.text.persons import speaks_of_self
+from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import CONNECTORS
 
 OVERVIEW = "overview"
 OVERVIEW_CHARS = 2_400
+AREA_WORDS = 7
+"""A sentence is about an area of life if these first words name one of its themes; later ones name it in passing."""
 MONTHS = "notes_"
 
 _OF_PEOPLE = (
@@ -129,8 +132,9 @@ def _place(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Roo
 def _slug_and_heading(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Room) -> tuple[str, str]:
     is_own = _is_of_subject(sentence, keys)
     sentence = _without_kin(sentence, keys)
-    own = _theme(sentence) if is_own else ""
-    area = area_of(sentence) if is_own and not own else ""
+    first = (sentences(sentence.removeprefix(f"{speaker_of(sentence)}: ")) or ("",))[0]
+    own = _theme(first) if is_own else ""
+    area = area_of(" ".join(first.split()[:AREA_WORDS])) if is_own and not own else ""
     if not own and not area and room.sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
         return OVERVIEW, OVERVIEW.capitalize()
     heading = own.capitalize() or area or f"{memory.occurred_at:%B %Y}"
@@ -148,7 +152,7 @@ def _without_kin(sentence: str, keys: Collection[str]) -> str:
 
 def _theme(sentence: str) -> str:
     """Return the section for a person's visits, preferences or relations; empty for anything else."""
-    text = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
+    text = plain_key(sentence)
     return next((slug for slug, words in _OF_PEOPLE if words.search(text)), "")
 
 

@@ -20,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {23: "e4b410824db33c4abb9bcb485129ed3de2bfc1dad7aad87c609b1f3b934bc3b5"}
+DIGESTS = {23: "7b41f0f5b0f05c2a3b324df56a449dd4912e134cf1e04d615277d4d58da0c8f2"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )

@@ -87,8 +87,9 @@ def test_edited_memory_stays_only_where_a_quoting_planner_would_quote_it() -> No
 
 def test_memory_leaves_the_section_of_a_line_that_is_gone_and_is_read_again() -> None:
     """Another memory said the same and more, of a dog: only its line brought the second memory among the animals."""
-    works = memory("m2", "Beatriz works at Nordwind.")
-    longer, more = "- Beatriz works at Nordwind. The dog sleeps there.", "- Beatriz has a dog."
+    office = "She works at the big office of Nordwind downtown."
+    works = memory("m2", office, {"people": ["Beatriz"]})
+    longer, more = f"- Beatriz walks a dog. {office}", "- Beatriz has a dog."
     standing = page("Beatriz", section(f"{longer}\n{more}", "m1", "m2", "m3", name="nature_and_animals"))
     left = {"m2": works, "m3": memory("m3", "Beatriz has a dog.")}
     forgotten = StaleView((standing,), frozenset(), frozenset({"m1"}), left)
@@ -96,7 +97,7 @@ def test_memory_leaves_the_section_of_a_line_that_is_gone_and_is_read_again() ->
     (written,) = (item for item in decision.items if isinstance(item, WriteSection))
     assert [one.memory_id for one in written.section.sources] == ["m3"]
     assert stale.reread(forgotten, decision.items, is_quoting=True) == ("m2",)
-    also = {**left, "m4": memory("m4", "Beatriz works at Nordwind. The dog sleeps there.")}
+    also = {**left, "m4": memory("m4", f"Beatriz walks a dog. {office}")}
     (said,) = (replace(one, sources=(*one.sources, source("m4"))) for one in standing.sections)
     view_of_line = replace(forgotten, pages=(replace(standing, sections=(said,)),), memories=also)
     (draft,) = stale.decide(view_of_line, is_quoting=True).drafts

@@ -66,10 +66,26 @@ def test_page_opens_with_what_its_subject_is(name: str, defining: str, others: t
 
 def test_clause_about_another_is_no_part_of_an_opening() -> None:
     seen = memory("m1", "Adler takes the cards; Strix is only used in Chile.")
-    assert opening_line([(seen, (seen.text,))], {"strix"}) == ("Strix is only used in Chile.", seen)
-    assert opening_line([(seen, (seen.text,))], {"adler"}) == (seen.text, seen)
+    assert opening_line([(seen, (seen.text,))], {"strix"}) == ("2026-03-01: Strix is only used in Chile.", seen)
+    assert opening_line([(seen, (seen.text,))], {"adler"}) == (f"2026-03-01: {seen.text}", seen)
     told = memory("m2", "Sara is a baker and Tim is a nurse.")
     assert opening_line([(told, (told.text,))], {"tim"})[0] == "Tim is a nurse."
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "is_dated"),
+    [
+        ("olga", "Olga is nervous about the race.", True),
+        ("olga", "Lunch at the harbour with Olga.", True),
+        ("olga", "Olga is our new caretaker.", False),
+        ("olga", "Olga runs the bakery.", False),
+        ("pottery", "Olga loves pottery.", False),
+        ("pottery", "Olga burned nine cups in pottery yesterday.", True),
+    ],
+)
+def test_opening_that_may_stop_being_true_tells_its_day(key: str, text: str, *, is_dated: bool) -> None:
+    seen = memory("m1", text)
+    assert opening_line([(seen, (text,))], {key}) == (f"2026-03-01: {text}" if is_dated else text, seen)
 
 
 def test_theme_opens_with_what_is_told_and_not_with_what_somebody_says_of_it() -> None:

@@ -1,0 +1,55 @@
+"""Names in chats where capitals are rare or everywhere: `met liv at the bar`, `LISBON IS BACK ON`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from compiler.plan.lexicon.ordinary_words import is_ordinary
+from compiler.plan.names.themes import is_form
+from compiler.plan.text.german_nouns import is_german
+from compiler.plan.text.kin import kind_of
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.sentences import SPEAKER
+from compiler.plan.text.words import NO_NAMES, PREDICATES
+from store.text.short_texts import cached_if_short
+from store.text.words import STOP_WORDS
+
+_SHORTEST = 3
+_BEGINNING = re.compile(r"(?:^|[.!?…\n]\s*)([^\W\d_])")
+_WORD = re.compile(r"(?<![\w'’@#/.])[^\W\d_]+(?![\w@/]|['’](?!s\b))")
+# Words that a run of words in capitals has only where everything is in capitals, and not in `US GP`.
+_SHOUTED = (STOP_WORDS | PREDICATES) - {"us", "it"}
+
+
+def is_shouted(run: Sequence[str]) -> bool:
+    """Return whether the run of capitalised words is a part of a sentence in capitals, and no name."""
+    return len(run) > 1 and all(map(str.isupper, run)) and not _SHOUTED.isdisjoint(map(plain_key, run))
+
+
+@cached_if_short(4096)
+def has_deliberate_capitals(text: str) -> bool:
+    """Return whether most sentences of an utterance begin with a small letter, the first one too: a capital at the beginning of
+    another one is then that of a name (`Ana: ok let's go. Marek comes too. he drives`).
+    """
+    speaker = SPEAKER.match(text)
+    begins = _BEGINNING.findall(text[speaker.end() :]) if speaker else []
+    return bool(begins) and begins[0].islower() and 2 * sum(map(str.isupper, begins)) < len(begins)
+
+
+@cached_if_short(4096)
+def small_names(text: str) -> tuple[str, ...]:
+    """Return the words of an utterance in lower case that may be names: those that are mostly written with a capital.
+
+    None if the utterance does not begin with a small letter, or is German.
+    """
+    speaker = SPEAKER.match(text)
+    said = text[speaker.end() :] if speaker else ""
+    if not said[:1].islower() or is_german(plain_key(said).split()):
+        return ()
+    words = (word for word in _WORD.findall(said) if word.islower() and len(word) >= _SHORTEST)
+    return tuple(dict.fromkeys(word for word in words if _may_be_name(plain_key(word))))
+
+
+def _may_be_name(key: str) -> bool:
+    return bool(key) and not (is_ordinary(key) or key in NO_NAMES or is_form(key) or kind_of(key))

@@ -1,0 +1,75 @@
+"""Names in chats that are written in lower case or in capitals."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.plan.contract import PageType
+from compiler.plan.names.lower_case import has_deliberate_capitals, small_names
+from compiler.plan.names.spotting import known_names, runs, spotted
+from compiler.planners import extractive
+from tests.support.compiler.plan_cases import batch, memory
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Kim: coffee with jasmin took hours", ("jasmin",)),
+        ("Kim: jasmin's brother plays drums", ("jasmin",)),
+        ("Kim: we went home and slept", ()),
+        ("Kim: Coffee with jasmin took hours", ()),
+        ("coffee with jasmin took hours", ()),
+        ("Kim: write to jasmin@site.org or @jasmin", ()),
+        ("Kim: das ist nicht von jasmin", ()),
+        ("Kim: my mum and the cat", ()),
+        ("Kim: ", ()),
+    ],
+)
+def test_words_of_a_message_in_lower_case_that_may_be_names(text: str, names: tuple[str, ...]) -> None:
+    assert small_names(text) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "is_deliberate"),
+    [
+        ("Kim: the vet. Jasmin. she has a goat", True),
+        ("Kim: ok. Then we go", False),
+        ("Kim: Ok. then we go", False),
+        ("the vet. Jasmin. she has a goat", False),
+    ],
+)
+def test_capital_at_the_start_of_a_sentence_is_deliberate_where_others_begin_small(
+    text: str, *, is_deliberate: bool
+) -> None:
+    assert has_deliberate_capitals(text) == is_deliberate
+    assert [one.is_initial for one in runs(text) if one.name == "Jasmin"] in ([], [not is_deliberate])
+
+
+def test_small_names_are_found_alike_whichever_names_are_known() -> None:
+    text = "Kim: porto alegre with jasmin"
+    for known in ([], ["jasmin"], ["porto alegre"], ["porto", "kim"]):
+        found = [one.name for one in spotted(text, known_names(known)) if one.name != "Kim"]
+        assert sorted(found) == ["alegre", "jasmin", "porto"]
+
+
+def test_person_with_one_capital_in_a_chat_in_lower_case_has_a_page_with_all_that_is_told_of_them() -> None:
+    texts = (
+        "Kim: jasmin made me a playlist with a lot of drums on it",
+        "Kim: i met the new vet. Jasmin has two goats and a farm. she drove me home",
+        "Lou: i told you that jasmin works too much on sundays",
+    )
+    proposal = extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(texts))))
+    (page,) = (one for one in proposal.new_pages if one.title == "Jasmin")
+    assert page.type is PageType.ENTITY
+    assert {cited for section in page.sections for cited in section.memory_ids} == {"m0", "m1", "m2"}
+
+
+def test_word_that_is_always_in_lower_case_has_no_page() -> None:
+    texts = ("Kim: the halloumi was burnt again and i ate it", "Lou: i bought more halloumi for us on monday")
+    proposal = extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(texts))))
+    assert [one.title for one in proposal.new_pages if "halloumi" in one.title.lower()] == []
+
+
+def test_words_of_a_sentence_in_capitals_are_no_name() -> None:
+    assert [one.name for one in runs("Kim: LISBON IS BACK ON!")] == ["Kim"]
+    assert [one.name for one in runs("Kim joined the US GP team and NASA.")] == ["Kim", "US GP", "NASA"]
