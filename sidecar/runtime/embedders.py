@@ -69,6 +69,12 @@ async def choose_or_go_without(settings: Settings, pool: Pool) -> Chosen:
         return Chosen(None, BROKEN)
 
 
+async def check(settings: Settings) -> None:
+    """Raise SettingInvalid if the settings name no embedder, as `choose` does. Loads no files and calls no service."""
+    if settings.embedder not in {NONE, "minilm", "multilingual"}:
+        await Chosen(Numbered(await _made(settings), 0)).close()
+
+
 async def _made(settings: Settings) -> Embedder:
     """Load the embedder. Its libraries are imported here, because they load slowly and other configurations do not need them."""
     match settings.embedder.split(":"):

@@ -74,6 +74,7 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
     try:
         settings = all_settings.read(environ)
         compile_settings(settings)
+        await embedders.check(settings)
     except SidecarError as error:
         return [Finding("settings", is_well=False, detail=str(error), fix="correct the named variable")]
     findings = [
