@@ -289,9 +289,12 @@ class FenceKeyMissing(StartRefused):
 
 
 class ProcessNotStarted(StartRefused):
-    """One of the service's processes ended before it served; its own message, above this one, names the fix."""
+    """One of the service's processes ended before it served; its own message, above this one, names the fix. If a signal ended
+    it, there is none."""
 
     def __init__(self, name: str, code: int) -> None:
-        super().__init__(
-            f"Process {name!r} of the service ended with code {code} before it served; its message above names the fix."
-        )
+        if code < 0:
+            ending = f"was ended by signal {-code} before it served; if that was not you, the machine lacks memory."
+        else:
+            ending = f"ended with code {code} before it served; its message above names the fix."
+        super().__init__(f"Process {name!r} of the service {ending}")

@@ -9,7 +9,7 @@ import pytest
 
 from sidecar.process import parts
 from sidecar.process.parts import HTTP, Part, count_of, own_address
-from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.errors import ProcessNotStarted, SettingInvalid
 from sidecar.runtime.settings import Settings
 
 SETTINGS = Settings(
@@ -69,3 +69,9 @@ def test_part_with_the_http_servers_answers_no_calls() -> None:
     assert (http.http_listen, http.console_listen, http.worker) == ("127.0.0.1:7434", "127.0.0.1:7435", True)
     assert Part(HTTP).has_upkeep
     assert not Part(HTTP).answers_calls
+
+
+def test_killed_process_is_told_from_one_that_names_its_fix() -> None:
+    assert "signal 9" in str(ProcessNotStarted("2", -9))
+    assert "message above" not in str(ProcessNotStarted("2", -9))
+    assert "message above" in str(ProcessNotStarted("2", 1))
