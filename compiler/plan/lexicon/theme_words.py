@@ -200,8 +200,9 @@ _FOOD = """
 Food: food? foods? favorite_food favourite_food comfort_food street_food fast_food italian_food mexican_food chinese_food
   thai_food indian_food japanese_food korean_food french_food greek_food spanish_food cuisine cuisines foodie comida?
   essen? nourriture?
-Cooking: cook cooks cooking cooked recipe recipes chef? cooking_class cooking_classes culinary cocina cocinar receta
-  recetas cozinhar cozinha receita receitas kochen gekocht rezept rezepte cuisiner recette recettes
+Cooking: cook cooks cooking cooked recipe recipes chef? cooking_class cooking_classes culinary cocina? cocinar receta
+  recetas cozinhar cozinha? receita receitas kochen gekocht rezept rezepte cuisiner recette recettes
+  clases_de_cocina clase_de_cocina curso_de_cocina libro_de_cocina aulas_de_cozinha curso_de_cozinha
 Baking: bake bakes baking baked cake cakes cookies cupcakes pastry pastries sourdough hornear bolo bolos backen
   gebacken kuchen patisserie gateau
 Coffee: espresso latte cappuccino cold_brew coffee_shop coffee_shops coffee_beans pour_over kaffee
@@ -228,7 +229,7 @@ Health: health health_issues health_scare doctor doctors surgery medical_checkup
   salud saude gesundheit arzt sante medecin medico
 Illness: flu the_flu sore_throat cough coughing ear_infection sinus_infection stomach_bug food_poisoning got_sick been_sick
   im_sick feeling_sick feel_sick gripe grippe erkaltet erkaltung resfriado
-Injuries and recovery: injury injuries injured sprained ankle_injury knee_injury physical_therapy physiotherapy rehab
+Injuries and recovery: injury injuries injured sprained ankle_injury knee_injury physical_therapy physiotherapy rehab?
   lesion lesao verletzung blessure
 Mental health: mental_health anxiety depression? depressed? panic_attack burnout mental_wellbeing mental_well_being
   salud_mental saude_mental
@@ -337,7 +338,7 @@ Flights and airports: flight flights airport airline airlines plane_ticket busin
   aeropuerto voo aeroporto flug fluge flughafen aeroport
 Hotels: hotel hotels resort resorts airbnb hostel hoteles hoteis
 Cruises: cruise cruises cruise_ship crucero cruzeiro kreuzfahrt croisiere
-Trains: train_ride train_trip tren trem zugfahrt bahnfahrt
+Trains: trains? train_ride train_trip tren trem zugfahrt bahnfahrt
 Sightseeing: sightseeing landmark landmarks castle? castles? city_tour guided_tour
 Hot springs: hot_spring hot_springs
 Shopping: shopping thrift_store thrift_shop flea_market mall compras einkaufen_gehen

@@ -37,6 +37,7 @@ _DECIDED = re.compile(
     )(?!\w)\s*""",
     re.IGNORECASE | re.VERBOSE,
 )
+_AGAINST = re.compile(r"(?:against|gegen)\s*$", re.IGNORECASE)
 _LABEL = re.compile(
     r"^\W*(?:decision|decided|agreed|decisi[óo]n|decis[ãa]o|decidido|decidimos|acordado|acordamos|combinado|entscheidung"
     r"|entschieden|beschluss|beschlossen|abgemacht|vereinbart|d[ée]cision|d[ée]cid[ée]"
@@ -147,7 +148,7 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
     if marker and _LONG_AGO.search(plain_key(text[: marker.start()])):
         return ""
     if marker and _is_own(sentence, text[: marker.start()]):
-        decided = text[marker.end() :]
+        decided = f"{against[0] if (against := _AGAINST.search(marker[0])) else ''}{text[marker.end() :]}"
         _, colon, clause = decided.partition(": ")
         if colon and _COMMITTED.search(clause) and not FIRST_PERSON.isdisjoint(plain_key(clause).split()[:1]):
             return clause

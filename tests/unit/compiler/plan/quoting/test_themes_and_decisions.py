@@ -501,6 +501,8 @@ def test_a_reason_repeats_only_what_comes_after_why() -> None:
         ("Trainer der Alten Herren, nur bis Weihnachten.", "Holidays and celebrations"),
         ("Sent photos of the bread to everybody, even the landlord.", "Rent and housing"),
         ("A chef from the harbour gave a talk at the library.", "Cooking"),
+        ("Hemos pagado la cocina nueva del piso.", "Cooking"),
+        ("Bruno trains the dog of his aunt.", "Trains"),
         ("Nine pups of the Kyoto line, and one mouse escaped.", "Dogs"),
         ("We went to the graduation party of the neighbours.", "Education"),
     ],
@@ -517,6 +519,18 @@ def test_feast_and_a_landlord_with_a_lease_are_themes() -> None:
 def test_title_of_a_decision_says_what_it_is_about() -> None:
     proposal = extractive.plan_leaf(batch(memory("m1", "Decided about the ferry: four days, Odile comes along.")))
     assert [one.title for one in proposal.new_pages] == ["The ferry: Four days"]
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Olga decided against the ferry course for now.", "Against the ferry course for now"),
+        ("Wir haben uns gegen die Fähre im Herbst entschieden.", "Gegen die Fähre im Herbst"),
+        ("We decided on the blue ferry.", "The blue ferry"),
+    ],
+)
+def test_title_of_a_decision_against_something_says_so(text: str, title: str) -> None:
+    assert [one.title for one in extractive.plan_leaf(batch(memory("m1", text))).new_pages] == [title]
 
 
 def test_decision_without_its_subject_is_no_page() -> None:
