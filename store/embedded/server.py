@@ -189,6 +189,8 @@ class EmbeddedPostgres:
             raise DataDirectoryUnusable(f"no access to {self._layout.socket_dir}; run as its owner") from error
         except asyncpg.InvalidCatalogNameError:
             return _State.EMPTY
+        except asyncpg.DiskFullError as error:
+            raise disk.full_disk(self._layout.root) from error
         except (asyncpg.PostgresError, OSError):
             return _State.BUSY
         await connection.close()

@@ -136,6 +136,21 @@ async def test_full_disk_is_named_as_the_cause(data_dir: Path, new_dir: NewDir, 
             await EmbeddedPostgres(directory).start()
 
 
+async def test_running_server_without_room_for_a_connection_has_a_full_disk(data_dir: Path, new_dir: NewDir) -> None:
+    directory = new_dir()
+    directory.mkdir(mode=0o755)
+    with small_disk(directory, "256m"):
+        fill_with_copy(data_dir, directory)
+        Path(directory, "filler").unlink()
+        async with EmbeddedPostgres(directory):
+            for cache in Path(directory, "pgdata").rglob("pg_internal.init"):
+                cache.unlink()  # the next connection writes it
+            Path(directory, "filler").write_bytes(bytes(shutil.disk_usage(directory).free))
+            with pytest.raises(DataDirectoryUnusable, match=f"the disk that holds {directory} is full"):
+                await EmbeddedPostgres(directory).start()
+            Path(directory, "filler").unlink()
+
+
 @pytest.mark.parametrize("is_new", [True, False])
 async def test_inaccessible_parent_folder_is_named_and_stays_closed(
     data_dir: Path, new_dir: NewDir, is_new: bool
