@@ -219,7 +219,7 @@ def _looseness(sentence: str, text: str) -> int:
     """Return how much a sentence depends on others, 0 to 4.
 
     1 for a word like `it`, 2 for `did that` or a `there` without a place before it; then 1 for a `they`, 2 for a `she` without a
-    name in the sentence or a noun before it.
+    name in the sentence or a noun before it, 1 for a `she` before the first name.
     """
     words = text.split()
     found = 0 if _LOOSE.isdisjoint(words) and not _CONTINUING.search(text) else 1
@@ -227,6 +227,10 @@ def _looseness(sentence: str, text: str) -> int:
     if referring and not _PLACE_BEFORE.search(sentence, 0, referring.start()):
         found = 2
     other = next((at for at, word in enumerate(words) if word in _ONE_PERSON), 0)
-    if runs(sentence) or (other and _ANTECEDENT.search(" ".join(words[:other]))):
+    before = f" {' '.join(words[:other])} "
+    names = [plain_key(one.name) for one in runs(sentence)]
+    if other and (_ANTECEDENT.search(before) or any(f" {name} " in before for name in names)):
         return found
+    if names:
+        return found + (1 if other else 0)
     return found + (2 if not _ONE_PERSON.isdisjoint(words) else 0 if _SEVERAL.isdisjoint(words) else 1)

@@ -51,6 +51,7 @@ from tests.support.compiler.plan_cases import START, memory
             ("Olga hurt her back left foot.", "Olga says yes."),
         ),
         ("Olga", "Olga is thinking of a move.", ("Olga wants to quit the choir now.", "Olga says that it isn't.")),
+        ("Olga", "On Sunday at noon we had lunch with Olga.", ("I told her that Olga waits at the pier.",)),
         ("Olga", "Olga est morte dans son sommeil.", ("Olga est contente au port.", "Olga va quitter le bar.")),
         ("Fulda", "Ostern bei Anja in Fulda.", ("Liegt in Fulda im Klinikum.",)),
         ("Olga", "Olga è la mia vicina.", ("Olga ha chiuso il negozio in agosto.",)),
