@@ -28,7 +28,7 @@ class HintQueue:
     async def due(self, *, limit: int) -> list[Hint]:
         """Return the hints that are due, in the order in which to follow them."""
         now = self.now()
-        if self._rebuilt_at is None or (now - self._rebuilt_at).total_seconds() >= self.rebuild_every_s:
+        if self._rebuilt_at is None or abs((now - self._rebuilt_at).total_seconds()) >= self.rebuild_every_s:
             await self._rebuild(now)
         async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
             return await ready.due(connection, now=now, limit=limit)
@@ -37,7 +37,7 @@ class HintQueue:
         """Add missing hints. Rebuilding reads every tenant, so it fails while a server of a cluster is lost; the hints remain."""
         try:
             async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
-                await ready.rebuild(connection)
+                await ready.rebuild(connection, now=now)
             self._rebuilt_at = now
         except PASSING as error:
             log.warning("worker_waits", extra={"error": type(error).__name__})

@@ -233,9 +233,10 @@ class Worker:
             if job is None:
                 await scopes.release(connection, scope, row.fence, now=now)
                 return None
-            if self.engine.substrate.feed(scope).is_timed and job.parent_job_id is None:
+            is_new = job.parent_job_id is None or row.dirty_through > dirty_now(now)
+            if is_new and self.engine.substrate.feed(scope).is_timed:
                 # A caller does not know the end of a timed feed, so that the job covers every request until now.
-                await scopes.mark_dirty(connection, scope, through=dirty_now(now), now=now)
+                await scopes.cover_requests(connection, scope, through=dirty_now(now), now=now)
             if is_taken_over:
                 await scopes.count_crash(connection, scope, now=now)
                 row = await scopes.read(connection, scope) or row

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from sidecar.telemetry import calls
 from sidecar.telemetry.calls import CallTrace
-from store.accounting import costs, receipts
+from store.accounting import costs, receipts, retention
 from store.accounting.receipts import NewReceipt
 from store.db.postgres import Pool, installation, scoped
 from store.errors import PASSING, ConstraintViolated, StoreError, UnstorableValue
@@ -206,8 +206,8 @@ class ReceiptWriter:
 async def sweep_texts(pool: Pool, *, clock: Callable[[], datetime], every_s: float) -> None:
     """Delete expired receipt texts, owner by owner, every `every_s` seconds until cancelled."""
     while True:
-        now = clock()
         async with installation(pool) as connection:
+            now = await retention.deletion_time(connection, clock())
             owners = await receipts.owners_with_expired_texts(connection, now=now, limit=_OWNERS_A_SWEEP)
         for scope in owners:
             async with scoped(pool, scope) as connection:

@@ -51,7 +51,9 @@ def retention_of(settings: Settings) -> Retention:
 async def keep_pruned(pool: Pool, kept: Retention, *, now: Callable[[], datetime], every_s: float) -> None:
     """Prune expired rows every `every_s` seconds until cancelled; several processes may do this at once."""
     while True:
-        await prune(pool, kept.since(now()))
+        async with installation(pool) as connection:
+            until = await retention.deletion_time(connection, now())
+        await prune(pool, kept.since(until))
         await asyncio.sleep(every_s)
 
 

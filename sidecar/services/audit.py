@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from store.accounting import audit
+from store.accounting import audit, retention
 from store.accounting.audit import Entry
 from store.db.postgres import Pool, installation, tenant_scoped
 from store.errors import PASSING, StoreError
@@ -65,8 +65,8 @@ class AuditLog:
     async def sweep(self, *, every_s: float) -> None:
         """Delete expired entries, tenant by tenant, every `every_s` seconds until cancelled."""
         while True:
-            before = self.clock() - self._keep
             async with installation(self._pool) as connection:
+                before = await retention.deletion_time(connection, self.clock()) - self._keep
                 tenants = await audit.tenants_with_old(connection, before=before, limit=_TENANTS_A_SWEEP)
             for tenant_id in tenants:
                 async with tenant_scoped(self._pool, tenant_id) as connection:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from store.db import queries
+from store.db.postgres import server_time
 from store.db.queries import Connection
 from store.scope import Scope
 
@@ -31,6 +32,11 @@ class KeptSince:
     accounts: datetime | None
     log: datetime | None
     jobs: datetime | None
+
+
+async def deletion_time(connection: Connection, now: datetime) -> datetime:
+    """Return the earlier of `now` and the server's time: a process whose clock is ahead then deletes nothing too early."""
+    return min(now, await server_time(connection))
 
 
 async def owners_to_prune(connection: Connection, since: KeptSince, *, after: Scope | None, limit: int) -> list[Scope]:

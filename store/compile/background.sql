@@ -5,12 +5,14 @@ VALUES (:tenant_id, :owner_id, :job_id, :kind, :subject, 'pending', 0, '', :now,
 ON CONFLICT (tenant_id, owner_id, kind, subject) WHERE status = 'pending' DO NOTHING;
 
 -- name: claim_background^
--- Claims the oldest due job, or one whose lease ran out.
+-- Claims the oldest due job, or one whose lease ran out. A job of a time that has not come, and a lease that ends later than one
+-- taken now would, are from before the clock was set back.
 UPDATE background_jobs SET status = 'running', attempt = attempt + 1, lease_holder = :holder, lease_until = :until
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT job_id FROM background_jobs
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id
-        AND ((status = 'pending' AND not_before <= :now::timestamptz) OR (status = 'running' AND lease_until <= :now))
+        AND ((status = 'pending' AND (not_before <= :now::timestamptz OR created_at > :now::timestamptz + interval '10 minutes'))
+            OR (status = 'running' AND (lease_until <= :now OR lease_until > :until::timestamptz + interval '10 minutes')))
     ORDER BY not_before, created_at, job_id LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING job_id, kind, subject, attempt;
 
@@ -36,12 +38,13 @@ UPDATE background_jobs SET status = 'running', attempt = attempt + 1, lease_hold
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT b.job_id FROM background_jobs b
     WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.kind = :kind AND b.subject = :subject
-        AND ((b.status = 'pending' AND b.not_before <= :now::timestamptz) OR (b.status = 'running' AND b.lease_until <= :now))
+        AND ((b.status = 'pending' AND (b.not_before <= :now::timestamptz OR b.created_at > :now::timestamptz + interval '10 minutes'))
+            OR (b.status = 'running' AND (b.lease_until <= :now OR b.lease_until > :until::timestamptz + interval '10 minutes')))
     ORDER BY b.status DESC, b.not_before, b.created_at, b.job_id LIMIT 1)
     AND NOT EXISTS (
         SELECT 1 FROM background_jobs o
         WHERE o.tenant_id = :tenant_id AND o.owner_id = :owner_id AND o.kind = :kind AND o.subject = :subject
-            AND o.status = 'running' AND o.lease_until > :now)
+            AND o.status = 'running' AND o.lease_until > :now AND o.lease_until <= :until::timestamptz + interval '10 minutes')
 RETURNING job_id, kind, subject, attempt;
 
 -- name: unmake_background!

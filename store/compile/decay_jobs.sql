@@ -5,14 +5,15 @@ VALUES (:tenant_id, :owner_id, :job_id, :kind, :summary_method, :source_ids, :po
 ON CONFLICT (tenant_id, owner_id, job_id) DO NOTHING;
 
 -- name: claim_job^
--- Claims the given job, or the oldest one that is due; a job whose lease ended is due again.
+-- Claims the given job, or the oldest one that is due; a job whose lease ended, or was taken before the clock was set back, is due again.
 UPDATE decay_jobs SET state = 'in_progress', lease_until = :lease_until, fencing_token = fencing_token + 1
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT job_id FROM decay_jobs
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = coalesce(:job_id::uuid, job_id)
         AND summary_method = ANY(:methods::text[])
-        AND (state = 'pending' AND (scheduled_for <= :now::timestamptz OR :job_id::uuid IS NOT NULL)
-            OR state = 'in_progress' AND lease_until <= :now::timestamptz)
+        AND (state = 'pending' AND (scheduled_for <= :now::timestamptz OR :job_id::uuid IS NOT NULL
+                OR created_at > :now::timestamptz + interval '10 minutes' AND scheduled_for <= created_at)
+            OR state = 'in_progress' AND (lease_until <= :now::timestamptz OR lease_until > :lease_until::timestamptz + interval '10 minutes'))
     ORDER BY scheduled_for, job_id LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING job_id, kind, summary_method, source_ids, policy, state, scheduled_for, created_at, ended_at, fencing_token, result_id,
     failure, findings;

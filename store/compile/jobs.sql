@@ -63,7 +63,8 @@ WITH pause AS (
                 AND a.created_at > :now::timestamptz - pause.long AND a.wiki_tokens > 0)
         THEN :now ELSE greatest(:now, (
             SELECT max(l.finished_at) FROM wiki_compile_jobs l
-            WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.status = 'succeeded') + pause.long) END AS until
+            WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.status = 'succeeded'
+                AND l.finished_at <= :now::timestamptz + interval '10 minutes') + pause.long) END AS until
     FROM pause
 )
 UPDATE wiki_compile_jobs j SET not_before = postponement.until FROM postponement
@@ -75,6 +76,7 @@ WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id AND j.status = 'pendin
 WITH next_try AS (
     SELECT max(c.not_before) AS at FROM wiki_compile_jobs c JOIN wiki_compile_jobs p ON p.job_id = c.parent_job_id
     WHERE c.tenant_id = :tenant_id AND c.owner_id = :owner_id AND c.status = 'pending' AND c.not_before > :now
+        AND c.created_at <= :now::timestamptz + interval '10 minutes'
         AND p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'failed' AND p.error LIKE 'ModelFailing:%'
 )
 UPDATE wiki_compile_jobs j SET not_before = next_try.at FROM next_try
@@ -91,12 +93,14 @@ SELECT count(*) FROM (
 WHERE s.is_failing;
 
 -- name: start_next_job^
--- Starts the scope's next job: one left running by a dead worker, else the oldest due one.
+-- Starts the scope's next job: one left running by a dead worker, else the oldest due one. One of a time that has not come was
+-- queued before the clock was set back, and is due.
 UPDATE wiki_compile_jobs SET status = 'running', attempt = attempt + 1, claimed_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT job_id FROM wiki_compile_jobs
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id
-        AND (status = 'running' OR (status = 'pending' AND not_before <= :now))
+        AND (status = 'running' OR (status = 'pending' AND (not_before <= :now
+            OR greatest(created_at, claimed_at) > :now::timestamptz + interval '10 minutes')))
     ORDER BY status = 'running' DESC, created_at, sequence, job_id LIMIT 1)
 RETURNING job_id, status, trigger, attempt, input, metrics, error, parent_job_id, sequence, hops, cancel_requested, created_at,
     not_before, claimed_at, finished_at;
@@ -105,7 +109,8 @@ RETURNING job_id, status, trigger, attempt, input, metrics, error, parent_job_id
 -- The job to start next: one left running by a dead worker, else the oldest due one.
 SELECT job_id FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id
-    AND (status = 'running' OR (status = 'pending' AND not_before <= :now))
+    AND (status = 'running' OR (status = 'pending' AND (not_before <= :now
+        OR greatest(created_at, claimed_at) > :now::timestamptz + interval '10 minutes')))
 ORDER BY status = 'running' DESC, created_at, sequence, job_id LIMIT 1;
 
 -- name: record_job$

@@ -55,6 +55,9 @@ async def serve(connection: Connection, hint: Hint, *, now: datetime) -> None:
     await _sql.serve_tenant(connection, tenant_id=hint.scope.tenant_id, now=now)
 
 
-async def rebuild(connection: Connection) -> int:
-    """Add missing hints, and return how many, so that lost work is found again."""
-    return int(await _sql.rebuild_hints(connection))
+async def rebuild(connection: Connection, *, now: datetime) -> int:
+    """Add missing hints, and return how many, so that lost work is found again. All are due once the clock was set back."""
+    added = int(await _sql.rebuild_hints(connection))
+    if await _sql.set_served_back(connection, now=now):
+        await _sql.look_at_all(connection, now=now)
+    return added

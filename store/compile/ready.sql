@@ -36,6 +36,14 @@ DELETE FROM compile_ready WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 INSERT INTO compile_served (tenant_id, served_at) VALUES (:tenant_id, :now)
 ON CONFLICT (tenant_id) DO UPDATE SET served_at = excluded.served_at;
 
+-- name: set_served_back!
+-- Sets the tenants that were served at a time that has not come to now.
+UPDATE compile_served SET served_at = :now WHERE served_at > :now::timestamptz + interval '10 minutes';
+
+-- name: look_at_all!
+-- Makes every hint due.
+UPDATE compile_ready SET ready_at = :now WHERE ready_at > :now;
+
 -- name: rebuild_hints!
 -- Adds missing hints.
 INSERT INTO compile_ready AS r (tenant_id, owner_id, ready_at) SELECT tenant_id, owner_id, ready_at FROM scopes_with_work()

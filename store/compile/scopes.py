@@ -42,6 +42,10 @@ class ScopeRow:
         return self.read_through >= self.dirty_through
 
 
+# An instant of the database that is further ahead than it can be was written before the clock was set back.
+CLOCK_TOLERANCE = timedelta(minutes=10)
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """A worker's lease on a scope: the holder, and how many seconds it lasts unless renewed."""
@@ -83,9 +87,9 @@ async def read(connection: Connection, scope: Scope) -> ScopeRow | None:
 
 async def claim(connection: Connection, scope: Scope, lease: Lease, *, now: datetime) -> ScopeRow | None:
     """Claim the scope, raising its fence; None while another worker holds it or its row is locked."""
-    if await _sql.lock_free_scope(connection, **scope.key, now=now) is None:
-        return None
     until = now + timedelta(seconds=lease.duration_s)
+    if await _sql.lock_free_scope(connection, **scope.key, now=now, longest=until + CLOCK_TOLERANCE) is None:
+        return None
     row = await _sql.take_scope(connection, **scope.key, holder=lease.holder, until=until, now=now)
     return _row(row)
 
@@ -144,6 +148,11 @@ async def read_up_to(connection: Connection, scope: Scope, *, fence: int, read_t
 async def mark_dirty(connection: Connection, scope: Scope, *, through: int | None = None, now: datetime) -> None:
     """Record that memories up to feed position `through` wait to be compiled; None means the end of the built-in feed."""
     await _sql.mark_dirty(connection, **scope.key, through=through, now=now)
+
+
+async def cover_requests(connection: Connection, scope: Scope, *, through: int, now: datetime) -> None:
+    """Record that memories of a timed feed up to `through` wait to be compiled. The caller holds the row."""
+    await _sql.cover_requests(connection, **scope.key, through=through, now=now)
 
 
 async def rewind(connection: Connection, scope: Scope, *, now: datetime) -> None:

@@ -20,9 +20,10 @@ SELECT cursor, fence, lease_holder, lease_until, dirty_through, read_through, wi
 FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '' FOR UPDATE;
 
 -- name: lock_free_scope$
--- Locks the row, unless another transaction has it locked or a lease is in force; returns its fence.
+-- Locks the row, unless another transaction has it locked or a lease is in force; returns its fence. A lease that ends later than one
+-- taken now would, was taken before the clock was set back: fencing makes it safe to end it.
 SELECT fence FROM wiki_compile_cursors
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (lease_until IS NULL OR lease_until <= :now)
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (lease_until IS NULL OR lease_until <= :now OR lease_until > :longest)
 FOR UPDATE SKIP LOCKED;
 
 -- name: take_scope^
@@ -88,6 +89,10 @@ FROM memory_feeds f
 WHERE f.tenant_id = :tenant_id AND f.owner_id = :owner_id
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET dirty_through = greatest(c.dirty_through, excluded.dirty_through),
     updated_at = excluded.updated_at;
+
+-- name: cover_requests!
+-- Sets the position up to which memories of a timed feed wait; it goes back if the clock does.
+UPDATE wiki_compile_cursors SET dirty_through = :through, updated_at = :now WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: rewind_scope!
 -- Sets the cursor to the beginning.

@@ -18,13 +18,14 @@ WHERE tenant_id = :tenant_id AND created_at <= :before::timestamptz AND (created
 ORDER BY created_at DESC, job_id LIMIT :limit;
 
 -- name: claim_job^
--- Claims the oldest due job, or one whose lease ran out, and counts the claim.
+-- Claims the oldest due job, or one whose lease ran out or was taken before the clock was set back, and counts the claim.
 UPDATE ontology_reprocess_jobs SET status = 'running', attempt = attempt + 1, fence = fence + 1, lease_holder = :holder,
     lease_until = :until, claimed_at = :now
 WHERE tenant_id = :tenant_id AND job_id = (
     SELECT job_id FROM ontology_reprocess_jobs
-    WHERE tenant_id = :tenant_id AND ((status = 'pending' AND not_before <= :now::timestamptz)
-        OR (status = 'running' AND lease_until <= :now))
+    WHERE tenant_id = :tenant_id AND ((status = 'pending' AND (not_before <= :now::timestamptz
+            OR created_at > :now::timestamptz + interval '10 minutes'))
+        OR (status = 'running' AND (lease_until <= :now OR lease_until > :until::timestamptz + interval '10 minutes')))
     ORDER BY created_at, job_id LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING job_id, change_set_id, from_version, to_version, status, attempt, continuation, continuation_offset, impact, metrics, error,
     created_at, finished_at, fence;

@@ -14,7 +14,8 @@ from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.settings import Settings
 from store.accounting import receipts
 from store.accounting.receipts import NewReceipt, ReportedUsage
-from store.db.postgres import Pools, scoped, tenant_scoped
+from store.accounting.retention import deletion_time
+from store.db.postgres import Pools, installation, scoped, server_time, tenant_scoped
 from store.scope import Scope
 from store.tenancy import tenants
 from tests.support.store.notes import as_admin
@@ -69,6 +70,16 @@ async def test_each_kind_goes_after_its_own_days_and_0_keeps_it(
     await prune(pools.background, kept.since(NOW))
     assert await counts(database) == left
     assert await prune(pools.background, kept.since(NOW)) == 0
+
+
+async def test_process_whose_clock_is_ahead_deletes_nothing_too_early(pools: Pools) -> None:
+    async with installation(pools.background) as connection:
+        before = await server_time(connection)
+        for ahead in (timedelta(hours=1), timedelta(days=365)):
+            until = await deletion_time(connection, before + ahead)
+            assert before <= until < before + ahead
+        behind = before - timedelta(days=1)
+        assert await deletion_time(connection, behind) == behind
 
 
 async def test_many_old_receipts_go_in_pieces(pools: Pools, database: str) -> None:
