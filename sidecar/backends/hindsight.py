@@ -235,7 +235,7 @@ class Hindsight:
 
     async def _send(self, method: str, owner_id: UUID, suffix: str, **content: Any) -> web.Got:
         key = self.banks.api_key
-        headers = {"Authorization": f"Bearer {key.reveal(self.name)}"} if key else {}
+        headers = {"Authorization": f"Bearer {key.header(self.name)}"} if key else {}
         path = f"/v1/default/banks/{quote(self.banks.bank_of(owner_id), safe='')}{suffix}"
         request = self._service.build_request(method, path, headers=headers, **content)
         return await web.get(self.name, self._service, request, _REFUSALS)

@@ -85,11 +85,11 @@ class McpTools:
         """Call a tool and return its non-empty texts. Raises a BackendError."""
 
         async def attempt() -> tuple[str, ...]:
-            async with self._client() as client:
-                result = await _at_once(client.call_tool(tool, dict(arguments)))
+            async with self._open_session() as session:
+                result = await _at_once((await session.client()).call_tool(tool, dict(arguments)))
             if result.is_error:
                 raise ToolFailed(self.name, tool)
-            return tuple(map(self._redacted, _texts(result)))
+            return tuple(map(session.redacted, _texts(result)))
 
         return await self.caller.ask(attempt, may_hedge=False)
 
@@ -99,18 +99,11 @@ class McpTools:
         if session is not None:
             await session.end()
 
-    def _redacted(self, text: str) -> str:
-        """Return the text without the secrets given to the server, since some tools print their variables."""
-        for secret in (*self._server.env.values(), *self._server.headers.values()):
-            whole = secret.reveal(self.name)
-            for part in (whole, *whole.split()):
-                text = text.replace(part, "…") if len(part) >= _LEAST_SECRET_CHARS else text
-        return text
-
     async def _list(self) -> tuple[Declared, ...]:
         found: list[Tool] = []
         cursor: str | None = None
-        async with self._client() as client:
+        async with self._open_session() as session:
+            client = await session.client()
             for _ in range(_MOST_PAGES):
                 page = await _at_once(client.list_tools(cursor=cursor))
                 found += page.tools
@@ -120,14 +113,14 @@ class McpTools:
         return tuple(_declared(tool) for tool in found)
 
     @asynccontextmanager
-    async def _client(self) -> AsyncIterator[Client]:
-        """Yield the session's client. If the session breaks, end it and translate the failure."""
+    async def _open_session(self) -> AsyncIterator[_Session]:
+        """Yield the session. If it breaks, end it and translate the failure."""
         if self._session is None or self._session.has_ended:
             self._listed = None
             self._session = _Session(self.name, self._server, self.caller.bounds.deadline_s)
         session = self._session
         try:
-            yield await session.client()
+            yield session
             session.unanswered = 0
         except asyncio.CancelledError:
             session.unanswered += 1
@@ -158,6 +151,7 @@ class _Session:
 
     def __init__(self, backend: str, server: McpServer, deadline_s: float) -> None:
         self.unanswered = 0
+        self.secrets: tuple[str, ...] = ()
         self._backend = backend
         self._server = server
         self._deadline_s = deadline_s
@@ -181,6 +175,13 @@ class _Session:
         if isinstance(problem, BackendError):
             raise problem
         raise BackendUnavailable(self._backend, _type_name(problem))
+
+    def redacted(self, text: str) -> str:
+        """Return the text without the secrets given to the server, since some tools print their variables."""
+        for whole in self.secrets:
+            for part in (whole, *whole.split()):
+                text = text.replace(part, "…") if len(part) >= _LEAST_SECRET_CHARS else text
+        return text
 
     def leave(self) -> None:
         """Tell the session to end, without waiting."""
@@ -206,7 +207,8 @@ class _Session:
     async def _transport(self, stack: AsyncExitStack) -> Any:
         server = self._server
         if server.url:
-            headers = {name: secret.reveal(self._backend) for name, secret in server.headers.items()}
+            headers = {name: secret.header(self._backend) for name, secret in server.headers.items()}
+            self.secrets = tuple(headers.values())
             # Uncompressed, because a small compressed answer can fill the memory.
             http = httpx2.AsyncClient(
                 headers={**headers, "accept-encoding": "identity"},
@@ -217,6 +219,7 @@ class _Session:
             )
             return streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
         env = {name: secret.reveal(self._backend) for name, secret in server.env.items()}
+        self.secrets = tuple(env.values())
         parameters = StdioServerParameters(command=server.command[0], args=list(server.command[1:]), env=env)
         return stdio_client(parameters, errlog=_null_device(stack))
 

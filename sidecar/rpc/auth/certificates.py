@@ -44,7 +44,7 @@ class Certificate:
 class Callers:
     """Maps certificate names to callers, from the settings or from a file that is reloaded within a second of a change.
 
-    An invalid change is logged, and the last good callers stay in force.
+    An invalid change is logged once and tried again; until then the last good callers stay in force.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class Callers:
         self._mark = _mark_of(path)
         self._by_name = registrations(registered if path is None else read_client_names(path))
         self._checked_s = monotonic_s()
+        self._problem = ""
         self._read: OrderedDict[bytes, Certificate] = OrderedDict()
 
     def presented(self, auth_context: AuthContext, *, now_s: float) -> list[Identity] | None:
@@ -87,14 +88,17 @@ class Callers:
         if self._path is None or self._monotonic_s() - self._checked_s < _RECHECK_S:
             return
         self._checked_s = self._monotonic_s()
-        if (mark := _mark_of(self._path)) == self._mark:
+        if (mark := _mark_of(self._path)) == self._mark and not self._problem:
             return
         self._mark = mark
         try:
             self._by_name = registrations(read_client_names(self._path))
         except SettingInvalid as error:
-            log.error("client_names_kept", extra={"problem": str(error)})
+            if str(error) != self._problem:
+                log.error("client_names_kept", extra={"problem": str(error)})
+            self._problem = str(error)
         else:
+            self._problem = ""
             log.info("client_names_read", extra={"names": len(self._by_name)})
 
 

@@ -140,8 +140,8 @@ def read_key_file(path: Path) -> list[PublicKey]:
 class FileKeys:
     """Trusted keys from files, or from every .pem and .json of a directory; read again within a second of a change.
 
-    An unreadable change is logged and the last good set stays in force; a file removed from a directory is no longer
-    trusted. The constructor raises KeyFileInvalid for files that cannot be read or contain no key.
+    An unreadable change is logged once and tried again; until then the last good set stays in force. A file removed from a
+    directory is no longer trusted. The constructor raises KeyFileInvalid for files that cannot be read or contain no key.
     """
 
     def __init__(
@@ -159,6 +159,7 @@ class FileKeys:
         if not self._keys:
             raise KeyFileInvalid(", ".join(map(str, self._paths)), "contains no key")
         self._checked_s = monotonic_s()
+        self._problem = ""
 
     async def find(self, kid: str) -> PublicKey | None:
         """Return the trusted key of that id, or None."""
@@ -172,14 +173,17 @@ class FileKeys:
 
     def _reload(self) -> None:
         fingerprint = self._fingerprint()
-        if fingerprint == self._seen:
+        if fingerprint == self._seen and not self._problem:
             return
         self._seen = fingerprint
         try:
             self._keys = self._load()
         except StartRefused as error:
-            _log.error("key_files_kept", extra={"problem": str(error)})
+            if str(error) != self._problem:
+                _log.error("key_files_kept", extra={"problem": str(error)})
+            self._problem = str(error)
         else:
+            self._problem = ""
             _log.info("key_files_read", extra={"keys": len(self._keys)})
 
     def _load(self) -> KeySet:

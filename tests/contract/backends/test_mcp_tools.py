@@ -142,6 +142,18 @@ async def test_failing_tool_hides_no_other_and_leaks_no_secret(
     assert CANARY not in f"{answer} {caplog.text} {server}"
 
 
+async def test_secret_that_a_running_server_was_given_is_redacted_after_its_rotation() -> None:
+    environ = {"KEY": CANARY}
+    async with asked(McpServer(STDIO, env={"HARBOUR_KEY": Secret("env:KEY", environ)})) as tools:
+        await tools.declared()
+        for later in ("another-key-11cc", ""):
+            environ["KEY"] = later
+            assert await tools.call("tells", {"query": "x"}) == ("HARBOUR_KEY=…",)
+        await tools.close()
+        environ["KEY"] = "another-key-11cc"
+        assert await tools.call("tells", {"query": "x"}) == ("HARBOUR_KEY=…",)
+
+
 async def test_hanging_tool_is_abandoned_at_the_deadline_and_the_next_call_works() -> None:
     async with asked() as tools:
         await tools.declared()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -111,6 +112,26 @@ class TestSecrets:
         file.write_text("second")
         assert secret.reveal("b") == "second"
         assert Secret("env:KEY", {"KEY": "third"}).reveal("b") == "third"
+
+    @pytest.mark.parametrize("content", ["\ufeffhush-hush", "hush-hush\r\n", "\n hush-hush"])
+    def test_mark_of_an_editor_and_white_space_are_no_part_of_a_secret(self, tmp_path: Path, content: str) -> None:
+        (tmp_path / "key").write_text(content, encoding="utf-8", newline="")
+        assert Secret(f"file:{tmp_path / 'key'}", {}).reveal("b") == "hush-hush"
+        assert Secret("env:KEY", {"KEY": content.removeprefix("\ufeff")}).reveal("b") == "hush-hush"
+
+    def test_file_that_is_no_secret_is_refused_at_once(self, tmp_path: Path) -> None:
+        (tmp_path / "large").write_bytes(b"x" * (10 << 20))
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "empty").touch()
+        for place in (tmp_path / "large", tmp_path / "pipe", tmp_path / "empty", tmp_path, "/dev/zero", "nul\0"):
+            with pytest.raises(BackendDenied, match="no usable secret at file:"):
+                Secret(f"file:{place}", {}).reveal("b")
+
+    def test_secret_that_is_not_ascii_is_for_the_environment_only(self) -> None:
+        secret = Secret("env:KEY", {"KEY": "schlüssel"})
+        assert secret.reveal("b") == "schlüssel"
+        with pytest.raises(BackendDenied, match="a header cannot hold"):
+            secret.header("b")
 
     @pytest.mark.parametrize("reference", ["env:NOTHING", "file:/nonexistent", "file:/"])
     def test_missing_secret_is_named_by_its_reference(self, reference: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,15 @@ async def test_name_removed_from_the_file_is_rejected_within_a_second(tmp_path: 
         written(path, broken)
         clock[0] += 1.0
         assert (await authenticator.authenticate((), context)).agent_id == "pilot"
+    good = json.dumps({PLANNER: ANN | {"agent": "third"}})
+    written(path, good.replace("{", "(", 1))
+    status = path.stat()
+    clock[0] += 1.0
+    assert (await authenticator.authenticate((), context)).agent_id == "pilot"
+    path.write_text(good, encoding="utf-8")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    clock[0] += 1.0
+    assert (await authenticator.authenticate((), context)).agent_id == "third", "neither size nor time has changed"
     written(path, {"uri:spiffe://corp/other": ANN})
     clock[0] += 1.0
     with pytest.raises(CertificateUnknown):

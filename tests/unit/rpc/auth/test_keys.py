@@ -17,7 +17,15 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from sidecar.rpc.auth.devkey import DEV_ISSUER, DEV_KEY_FILE, dev_key, mint, read_dev_key
 from sidecar.rpc.auth.identity import Grant, IdentitySettings, Role
-from sidecar.rpc.auth.keys import MAX_KEY_BYTES, FileKeys, parse_jwks, parse_pem, public_key
+from sidecar.rpc.auth.keys import (
+    MAX_KEY_BYTES,
+    FileKeys,
+    PublicKey,
+    parse_jwks,
+    parse_pem,
+    public_key,
+    read_key_file,
+)
 from sidecar.rpc.auth.tokens import TokenRules, TokenVerifier
 from sidecar.runtime.errors import DevKeyUnsafe, DevTokensOff, InvalidArgument, KeyFileInvalid, TokenMalformed
 
@@ -192,6 +200,31 @@ async def test_unreadable_change_keeps_the_last_good_keys(tmp_path: Path, conten
     watch.now_s = 10.0
     found = await source.find("k")
     assert found is not None
+    assert found.algorithms == {"ES256"}
+
+
+async def test_change_that_could_not_be_read_is_read_once_it_can_be(tmp_path: Path) -> None:
+    """As when a file is replaced first and gets its owner then: neither its time nor its size changes any more."""
+    watch, path = Watch(), tmp_path / "k.pem"
+    refused: list[str] = []
+
+    def read(file: Path) -> list[PublicKey]:
+        if refused:
+            raise PermissionError(13, refused[0])
+        return read_key_file(file)
+
+    path.write_bytes(pem(ED))
+    source = FileKeys([path], monotonic_s=watch, read=read)
+    path.write_bytes(pem(EC))
+    refused.append("Permission denied")
+    watch.now_s = 5.0
+    kept = await source.find("k")
+    refused.clear()
+    watch.now_s = 10.0
+    found = await source.find("k")
+    assert kept is not None
+    assert found is not None
+    assert kept.algorithms == {"EdDSA"}
     assert found.algorithms == {"ES256"}
 
 
