@@ -29,6 +29,7 @@ from tests.support.waiting import until
 OWNER = an_agent().identity
 SCOPE = Scope(OWNER.tenant_id, next(iter(OWNER.owner_ids or ())))
 LONG_AGO = NOW - timedelta(days=30)
+A_VECTOR = "VALUES ($1, $2, 1, '[0.2, 20]', 'rain', '\\x2020')"
 
 
 @pytest.fixture
@@ -144,6 +145,15 @@ async def test_word_is_found_with_its_accents_composed_and_decomposed(
     assert dict((await forget(service, word=word, confirmed_ids=names[1:])).rows_left) == {}
 
 
+async def test_digits_of_times_and_vectors_hold_no_word(pools: Pools, service: MemoryService, database: str) -> None:
+    await retain(pools, NewMemory("The gate opens with 20.", "m"), NewMemory("It rains.", "rain"))
+    vector = f"INSERT INTO memory_vectors (tenant_id, owner_id, embedder_no, vector, memory_id, text_hash) {A_VECTOR}"
+    await fetch(database, vector, SCOPE.tenant_id, SCOPE.owner_id)
+    assert f"{NOW.year}".startswith("20")
+    assert dict((await forget(service, word="20")).rows_left) == {"memories": 1}
+    assert dict((await forget(service, word="20", confirmed_ids=["memory:m"])).rows_left) == {}
+
+
 async def test_name_of_two_characters_is_a_word(pools: Pools, service: MemoryService) -> None:
     await retain(pools, NewMemory("李明来了。", "m"))
     assert [hit.confirm_id for hit in (await forget(service, word="李明")).hits] == ["memory:m"]
@@ -221,3 +231,10 @@ async def test_purge_waits_for_a_session_that_may_see_what_was_deleted(
     assert (done[-1].settled, done[-1].left, done[-1].busy) == (1, 0, ())
     assert "memory_feeds" in done[-1].tables
     assert (await purge(database)).tables == ()
+
+
+async def test_request_that_was_restored_from_another_server_is_settled(database: str) -> None:
+    later = "INSERT INTO purge_queue SELECT (pg_current_xact_id()::text::bigint + 1000000)::text::xid8, now()"
+    await fetch(database, later)
+    report = await purge(database)
+    assert (report.settled, report.left) == (1, 0)

@@ -19,10 +19,10 @@ from store.db.queries import Json
 from store.errors import (
     AccessRefused,
     DatabaseBusy,
+    DatabaseReadOnly,
     DatabaseUnavailable,
     QueryTimeout,
     TransactionAborted,
-    UnexpectedDatabaseError,
 )
 from store.scope import Scope
 from tests.support.store.notes import (
@@ -80,7 +80,7 @@ async def test_row_of_another_owner_cannot_be_written(opened: Pools) -> None:
 
 
 async def test_read_only_transaction_writes_nothing(opened: Pools) -> None:
-    with pytest.raises(UnexpectedDatabaseError, match="25006"):
+    with pytest.raises(DatabaseReadOnly, match="25006"):
         async with scoped(opened.turn, ADA, read_only=True) as connection:
             await insert(connection, ADA, 1)
 
