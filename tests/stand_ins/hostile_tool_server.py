@@ -13,9 +13,9 @@ from typing import Any
 
 from tests.stand_ins.listening import listening
 
-_ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "h", "version": "1"}}
-_TOOL = {"name": "search", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
-_NOTICE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "still there"}}
+ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "h", "version": "1"}}
+TOOL = {"name": "search", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+NOTICE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "still there"}}
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def _answer(self, message: dict[str, Any]) -> None:
-        found = {"initialize": _ABOUT, "tools/list": {"tools": [_TOOL]}}.get(message["method"])
+        found = {"initialize": ABOUT, "tools/list": {"tools": [TOOL]}}.get(message["method"])
         if "id" not in message:
             self._send(b"", 202)
         elif message["method"] == "tools/call":
@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("content-type", "text/event-stream")
             self.end_headers()
             while not self.stand_in.over.wait(0.01):
-                self.wfile.write(b"event: message\ndata: " + _json(_NOTICE) + b"\n\n")
+                self.wfile.write(b"event: message\ndata: " + _json(NOTICE) + b"\n\n")
         elif does == "compressed":
             self._send(gzip.compress(answer), encoding="gzip")
         else:

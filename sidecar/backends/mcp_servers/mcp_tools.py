@@ -1,31 +1,28 @@
 """Client of one MCP server (a child process or a URL): lists its tools and calls one.
 
 A separate task keeps the session open between calls; a broken session is reopened. This module does not decide which tools
-may be called. The server's standard error is discarded, since it may hold secrets.
+may be called.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import httpx2
 import orjson
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent, Tool
 
 from sidecar.backends.asking import BackendCaller, CallLimits
 from sidecar.backends.errors import AnswerUnreadable, BackendMisused, BackendTimedOut, BackendUnavailable
-from sidecar.backends.mcp_servers import mcp_http
+from sidecar.backends.mcp_servers import mcp_http, mcp_stdio
 from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Declared
 from sidecar.context.ports import BackendError
@@ -141,6 +138,8 @@ class McpTools:
         if code == mcp_http.LATE:
             return BackendTimedOut(self.name)
         if code in _UNREADABLE:
+            if self._server.command:
+                session.leave()  # its process is read no further
             return AnswerUnreadable(self.name, _UNREADABLE[code])
         session.leave()
         return BackendUnavailable(self.name, f"MCP error {code}")
@@ -220,8 +219,7 @@ class _Session:
             return streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
         env = {name: secret.reveal(self._backend) for name, secret in server.env.items()}
         self.secrets = tuple(env.values())
-        parameters = StdioServerParameters(command=server.command[0], args=list(server.command[1:]), env=env)
-        return stdio_client(parameters, errlog=_null_device(stack))
+        return mcp_stdio.bounded_stdio(server.command, env)
 
 
 async def _at_once(call: Coroutine[Any, Any, T]) -> T:
@@ -233,10 +231,6 @@ async def _at_once(call: Coroutine[Any, Any, T]) -> T:
     except asyncio.CancelledError:
         task.cancel()
         raise
-
-
-def _null_device(stack: AsyncExitStack) -> TextIO:
-    return stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
 
 
 def _retrieve_exception(task: asyncio.Task[Any]) -> None:

@@ -1,13 +1,17 @@
-"""An MCP server over HTTP that answers too much, without end or not at all."""
+"""An MCP server, over HTTP or as a process, that answers too much, without end or not at all."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
 from sidecar.backends.asking import CallLimits
-from sidecar.backends.errors import AnswerUnreadable, BackendTimedOut
+from sidecar.backends.errors import AnswerUnreadable, BackendTimedOut, BackendUnavailable
+from sidecar.backends.mcp_servers.mcp_stdio import bounded_stdio
 from sidecar.backends.mcp_servers.mcp_tools import McpServer, McpTools
 from sidecar.context.ports import BackendError
 from tests.stand_ins import hostile_tool_server
@@ -86,3 +90,53 @@ async def test_process_that_hung_is_replaced() -> None:
         await silent.call("search", {})
     assert silent._session is not first
     await silent.close()
+
+
+def process_that(does: str) -> McpTools:
+    command = (sys.executable, "-m", "tests.stand_ins.hostile_tool_process", does)
+    return McpTools("harbour", McpServer(command), CallLimits(60.0))
+
+
+@pytest.mark.parametrize("does", ["large", "endless"])
+async def test_process_that_writes_too_much_without_an_answer_is_ended(does: str) -> None:
+    """One line of a gigabyte, or notices without end."""
+    tools = process_that(does)
+    await tools.declared()
+    session = tools._session
+    with pytest.raises(AnswerUnreadable, match="more than 8 MB"):
+        await tools.call("search", {})
+    assert tools._session is not session
+    await tools.close()
+
+
+async def test_lines_of_a_process_that_are_no_messages_are_skipped_and_not_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tools = process_that("garbage")
+    assert await tools.call("search", {}) == ("here",)
+    await tools.close()
+    assert "Loading" not in caplog.text
+
+
+async def test_process_that_dies_within_its_answer_is_unavailable() -> None:
+    tools = process_that("dies")
+    with pytest.raises(BackendUnavailable):
+        await tools.call("search", {})
+    await tools.close()
+
+
+async def test_process_that_neither_exits_nor_heeds_signals_is_killed_with_its_children(tmp_path: Path) -> None:
+    script = f"trap '' TERM; sleep 1000 & echo $$ $! > {tmp_path}/pids; cat > /dev/null; wait"
+    async with bounded_stdio(("sh", "-c", script), {}, grace_s=0.2):
+        await until((tmp_path / "pids").exists)
+        await until(lambda: len((tmp_path / "pids").read_text().split()) == 2)
+    for pid in (tmp_path / "pids").read_text().split():
+        await until(lambda pid=pid: _has_ended(int(pid)))  # type: ignore[misc]
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

@@ -1,0 +1,56 @@
+"""An MCP server over standard input and output, hostile to calls of its one tool: `python -m tests.stand_ins.hostile_tool_process
+large|endless|garbage|dies`. Only `garbage` answers a call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from tests.stand_ins.hostile_tool_server import ABOUT, NOTICE, TOOL
+
+_WHOLE = 1 << 30
+_ANSWERS: dict[str, Any] = {"initialize": ABOUT, "tools/list": {"tools": [TOOL]}}
+
+
+def main() -> None:
+    """Answer each line of standard input."""
+    does = sys.argv[1]
+    for line in sys.stdin:
+        message = json.loads(line)
+        found = _ANSWERS.get(message["method"])
+        if message["method"] == "tools/call":
+            _be_hostile(does)
+            _write({"id": message["id"], "result": {"content": [{"type": "text", "text": "here"}]}})
+        elif found is not None:
+            _write({"id": message["id"], "result": found})
+        elif "id" in message:
+            _write({"id": message["id"], "error": {"code": -32601, "message": "no"}})
+
+
+def _be_hostile(does: str) -> None:
+    if does == "large":
+        sys.stdout.write('{"jsonrpc": "2.0", "result": "')
+        for _ in range(_WHOLE >> 16):
+            sys.stdout.write("x" * (1 << 16))
+    while does == "endless":
+        _write({**NOTICE, "params": {"level": "info", "data": "x" * (1 << 16)}})
+    if does == "garbage":
+        sys.stdout.write("Loading…\n\n{}\n[1, 2\n\x00\n")
+        sys.stdout.flush()
+        os.write(1, b"\xff\xfe\n")
+    if does == "dies":
+        sys.stdout.write('{"jsonrpc": "2.0", "result": {"content": [{"type": "te')
+        sys.stdout.flush()
+        os._exit(1)
+
+
+def _write(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
