@@ -30,13 +30,18 @@ def audit(session: CommandSession, days: int, limit: int) -> None:
     """
     since = datetime.now(UTC) - timedelta(days=days)
     entries = every(session.client.list_audit_entries, limit=limit, since_time=since)
-    session.voice.show(list(entries), _draw)
+    session.voice.show(list(entries), draw)
 
 
-def _draw(entries: Sequence[AuditEntry]) -> Iterator[Any]:
+def draw(entries: Sequence[AuditEntry]) -> Iterator[Any]:
     names = ("time (UTC)", "subject", "via", "method", "owner", "object", "outcome")
     rows = (
-        (drawing.moment(one.call_time), one.subject, one.via, one.method, one.owner_id, one.object, one.outcome)
+        (drawing.moment(one.call_time), one.subject, one.via, _short(one.method), one.owner_id, one.object, one.outcome)
         for one in entries
     )
     yield drawing.rows(names, rows, empty="No admin called in this time.")
+
+
+def _short(method: str) -> str:
+    """Return the method without the package that all methods of this release share."""
+    return method.removeprefix("sidecar.v1.")

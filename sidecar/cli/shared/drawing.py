@@ -31,8 +31,14 @@ from sidecar.client.shapes import Message, ToolCall
 
 BAR_CELLS = 40
 MAX_ID_CELLS = 28
+_SHORT_CELLS = 16  # of a time
 _NUMBERS = frozenset({"ms", "offered", "whole", "short", "dropped", "tokens", "score", "turns", "version"})
 _WRAPPED = frozenset({"why", "text", "knobs", "title"})
+# Never cut: other commands take their values.
+_WHOLE = frozenset(
+    {"attestation", "confirm", "copy", "episode", "hash", "id", "job", "memory", "mention", "page", "receipt", "thread"}
+    | {"method", "object", "owner"}
+)
 _UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 
@@ -243,10 +249,20 @@ def elsewhere(outcomes: Iterable[ForgottenElsewhere]) -> Iterator[str]:
 
 
 def rows(names: Sequence[str], values: Iterable[Sequence[Any]], *, empty: str = "") -> Table | str:
-    """Return a plain table of texts and numbers; without rows, return `empty`, which says how to get some."""
+    """Return a plain table of texts and numbers; without rows, return `empty`, which says how to get some.
+
+    Ids, times and numbers are never cut. On a terminal that is too narrow for them, the lines run over.
+    """
     table = _table(*names)
-    for row in values:
-        table.add_row(*(Text(printable(str(value))) for value in row))
+    cells = [[Text(printable(str(value))) for value in row] for row in values]
+    for row in cells:
+        table.add_row(*row)
+    for column, name, *texts in zip(table.columns, names, *cells, strict=True):
+        widest = max(Text(name).cell_len, *(text.cell_len for text in texts), 0)
+        if name in _WHOLE:
+            column.max_width = None
+        if name in _WHOLE or widest <= _SHORT_CELLS or name in _WRAPPED:
+            column.min_width = min(widest, _SHORT_CELLS) if name in _WRAPPED else widest
     return table if table.row_count or not empty else empty
 
 

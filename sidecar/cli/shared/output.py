@@ -19,6 +19,7 @@ import orjson
 
 from sidecar.cli.shared.failures import CommandFailed, ConfirmationMissing, clipped
 
+_WIDEST = 10_000
 _WIDTH_OF_A_PIPE = 160  # without a terminal: wide enough for a reason on one line
 
 V = TypeVar("V")
@@ -62,7 +63,9 @@ class Voice:
             if isinstance(part, str):
                 sys.stdout.write(f"{printable(part)}\n")
             else:
-                _console().print(part)
+                console = _console()
+                console.width = max(console.width, least_width(console, part))
+                console.print(part)
         sys.stdout.flush()
 
     def document(self, value: Any) -> None:
@@ -112,6 +115,12 @@ def _console() -> Any:
 
     width = None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
     return Console(highlight=False, markup=False, emoji=False, width=width)
+
+
+def least_width(console: Any, part: Any) -> int:
+    """Return the width below which a part would lose columns or ids; wider lines run over on a terminal."""
+    least: int = console.measure(part, options=console.options.update(width=_WIDEST)).minimum
+    return least
 
 
 def _encoded(value: Any) -> bytes:

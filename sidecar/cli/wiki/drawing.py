@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from compiler.plan.text.markdown import unescape
-from sidecar.cli.shared.drawing import moment, rows, short_ids
+from sidecar.cli.shared.drawing import moment, rows
 from sidecar.cli.shared.output import counted
 from sidecar.client.answers.wiki import (
     BackfillEffect,
@@ -207,7 +207,7 @@ def jobs(found: Sequence[CompileJob]) -> Iterator[Any]:
         ("job", "status", "trigger", "created", "ended", "read", "pages", "error"),
         (
             (
-                short_ids(one.job_id), one.status, one.trigger, moment(one.create_time), moment(one.finish_time),
+                one.job_id, one.status, one.trigger, moment(one.create_time), moment(one.finish_time),
                 one.metrics.get("records_read", ""), one.metrics.get("pages_created", ""), one.error[:_SUMMARY_CHARS],
             )
             for one in found

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.output import Voice, counted
+from sidecar.cli.shared.output import Voice, counted, least_width
 from sidecar.client.answers import (
     Assembly,
     AssemblyDiff,
@@ -172,3 +172,17 @@ def test_ids_are_cut_to_the_width_of_the_table() -> None:
 def test_a_reason_that_names_its_item_does_not_name_it_twice() -> None:
     folded = replace(FOLDED, reason="w-1 stands for it")
     assert shown([drawing.decisions([folded])]).count("w-1") == 1
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_ids_that_other_commands_take_are_whole_on_any_terminal(width: int) -> None:
+    receipt, memory = "01a226c0-58a0-7d47-8a82-0122d456b889", "579324e27803e6f556b901be5ef1f1f1"
+    turns = drawing.rows(("time", "receipt", "state"), [["2026-11-29 10:01", receipt, "whole"]])
+    memories = drawing.rows(("memory", "text"), [[memory, "Moved to Lisbon. " * 20]])
+    console = Console(file=io.StringIO(), width=width)
+    for table in (turns, memories):
+        console.width = max(width, least_width(console, table))
+        console.print(table)
+    text = console.file.getvalue()  # type: ignore[attr-defined]  # it is a StringIO
+    assert f"2026-11-29 10:01  {receipt}  whole" in text
+    assert f"{memory}  Moved to Lisbon" in text

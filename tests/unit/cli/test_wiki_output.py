@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from sidecar.cli.content import memory, profile, thread
-from sidecar.cli.operations import tools
+from sidecar.cli.operations import audit, tools
 from sidecar.cli.shared.failures import CommandFailed
 from sidecar.cli.shared.output import Voice
 from sidecar.cli.turns import listing
@@ -18,6 +19,7 @@ from sidecar.cli.wiki import drawing
 from sidecar.cli.wiki.files import write_file, written_density
 from sidecar.cli.wiki.quarantine import drawn_retry
 from sidecar.cli.wiki.upkeep import drawn_import, drawn_verification
+from sidecar.client.answers import AuditEntry
 from sidecar.client.answers.wiki import (
     CompileJob,
     Density,
@@ -191,3 +193,14 @@ def test_only_the_first_of_many_skipped_records_are_shown() -> None:
     assert told == ["skipped x"] * 20 + ["… 5 more were skipped; --json lists all"]
     *_, last = drawn_import(facts | {"refused": 25})
     assert last.startswith("25 refused: correct them")
+
+
+def test_a_job_and_an_audit_entry_are_listed_with_what_names_them(capsys: pytest.CaptureFixture[str]) -> None:
+    job_id, owner, method = str(uuid4()), str(uuid4()), "sidecar.v1.ContextService/AssembleContext"
+    job = CompileJob(job_id, "succeeded", "admin", 1, 0, "", "")
+    entry = AuditEntry(NOW, "admin", "ada", "", "rpc", method, owner, f"memory_id={owner}", "OK")
+    Voice(is_json=False).show([job], drawing.jobs)
+    Voice(is_json=False).show([entry], audit.draw)
+    text = capsys.readouterr().out
+    assert f"{job_id}  succeeded" in text
+    assert f"rpc  ContextService/AssembleContext  {owner}  memory_id={owner}  OK" in text
