@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 
@@ -23,8 +24,10 @@ from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.files import (
     MAX_DEPTH,
+    MAX_ENTRIES,
     MAX_FILE_BYTES,
     MAX_FILES,
+    MAX_FOLDER_ENTRIES,
     TEXT_SUFFIXES,
     WorkspaceFile,
     as_text,
@@ -40,6 +43,8 @@ from store.text.texts import fold
 
 _THREADS = 2
 _CACHED_WORDS = 2_000_000
+_SUFFIXES = tuple(TEXT_SUFFIXES)
+_CUT = "it has too many files or folders, and not all were searched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +112,19 @@ class WorkspaceSource:
             return SourceAnswer()
         loop = asyncio.get_running_loop()
         folder = _Place(self._root, (str(scope.tenant_id),))
-        files = await loop.run_in_executor(self._threads, self._best, folder, spaces, wanted, limits.top_k)
+        files, notes = await loop.run_in_executor(self._threads, self._best, folder, spaces, wanted, limits.top_k)
         items = tuple(item_of(file, coverage, rank, scope.tenant_id) for rank, (file, coverage) in enumerate(files))
         evidence = of_shares([coverage for _, coverage in files], parts=len(query.parts))
         ids, texts = [item.id for item in items], [item.text for item in items]
-        return SourceAnswer(items, candidates=Candidates(CandidateKind.PASSAGE, ids, texts, evidence)).first(
-            limits.top_k
-        )
+        candidates = Candidates(CandidateKind.PASSAGE, ids, texts, evidence)
+        return SourceAnswer(items, notes=notes, candidates=candidates).first(limits.top_k)
 
     def _best(
         self, folder: _Place, spaces: Iterable[Workspace], wanted: set[str], top_k: int
-    ) -> list[tuple[WorkspaceFile, float]]:
-        """Return the files that hold the most words, with their coverage. Unreadable files are skipped."""
-        matches = [file for file in self._visible(folder, spaces, wanted) if file.coverage > 0]
+    ) -> tuple[list[tuple[WorkspaceFile, float]], tuple[str, ...]]:
+        """Return the files that hold the most words, with their coverage, and notes. Unreadable files are skipped."""
+        walks = [(space, _Walk(start)) for space in spaces if (start := _starts(folder, space.location)) is not None]
+        matches = [file for file in self._visible(walks, wanted) if file.coverage > 0]
         best: list[tuple[WorkspaceFile, float]] = []
         for file in sorted(matches, key=lambda file: (-file.coverage, file.path)):
             if len(best) == top_k:
@@ -127,13 +132,13 @@ class WorkspaceSource:
             if (read := _read(file.place)) is not None:
                 text, status = read
                 best.append((WorkspaceFile(file.path, file.level, text, _when(status.st_mtime)), file.coverage))
-        return best
+        return best, tuple(f"{space.level} workspace: {_CUT}" for space, walk in walks if walk.is_cut)
 
-    def _visible(self, folder: _Place, spaces: Iterable[Workspace], wanted: set[str]) -> Iterator[_Found]:
+    def _visible(self, walks: Iterable[tuple[Workspace, _Walk]], wanted: set[str]) -> Iterator[_Found]:
         """Yield each path once, from the nearest workspace that has it; a path that is unreadable there is skipped."""
         seen: set[str] = set()
-        for space in spaces:
-            for path, place in _files(folder, space.location):
+        for space, walk in walks:
+            for path, place in walk.files():
                 if path in seen:
                     continue
                 seen.add(path)
@@ -180,28 +185,63 @@ def _version(status: os.stat_result) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _files(folder: _Place, location: str) -> Iterator[tuple[str, _Place]]:
-    """Yield the text files below a location, with their paths relative to it; none if the location is behind a link."""
+def _starts(folder: _Place, location: str) -> _Place | None:
+    """Return the place of a location; None if it is behind a link or cannot be looked at."""
     start = folder.below(_parts(location))
     top = start.path
     try:
-        if any(step.is_symlink() for step in (top, *top.parents) if step.is_relative_to(folder.path)):
-            return
+        is_linked = any(step.is_symlink() for step in (top, *top.parents) if step.is_relative_to(folder.path))
     except OSError:  # a name that is too long, or a folder without access
-        return
-    count = 0
-    for directory, names, files in os.walk(top, followlinks=False):
-        depth = len(Path(directory).relative_to(top).parts)
-        names[:] = sorted(name for name in names if not name.startswith(".")) if depth < MAX_DEPTH else []
-        for name in sorted(files):
-            steps = Path(directory, name).relative_to(top)
-            path = steps.as_posix()
-            if name.startswith(".") or steps.suffix.lower() not in TEXT_SUFFIXES or not is_nameable(path):
-                continue
-            count += 1
-            if count > MAX_FILES:
-                return
-            yield path, start.below(steps.parts)
+        return None
+    return None if is_linked else start
+
+
+class _Walk:
+    """Lists the text files below a place, those of upper folders first: at most `MAX_FILES`.
+
+    At most `most_entries` entries of any kind are looked at, `MAX_FOLDER_ENTRIES` of one folder; `is_cut` says that there are
+    more.
+    """
+
+    def __init__(self, start: _Place, most_entries: int = MAX_ENTRIES) -> None:
+        self.is_cut = False
+        self._start = start
+        self._left = most_entries
+
+    def files(self) -> Iterator[tuple[str, _Place]]:
+        """Yield the files with their paths relative to the place."""
+        folders: deque[tuple[str, ...]] = deque([()])
+        count = 0
+        while folders and self._left:
+            steps = folders.popleft()
+            for entry in self._entries(self._start.below(steps).path):
+                inner = (*steps, entry.name)
+                if _is_folder(entry):
+                    folders.extend([inner] if len(inner) <= MAX_DEPTH else ())
+                elif entry.name.lower().endswith(_SUFFIXES) and is_nameable(path := "/".join(inner)):
+                    count += 1
+                    if count > MAX_FILES:
+                        self.is_cut = True
+                        return
+                    yield path, self._start.below(inner)
+        self.is_cut = self.is_cut or bool(folders)
+
+    def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
+        """Return a folder's entries that are not hidden, by name; none of one that cannot be read."""
+        most = min(self._left, MAX_FOLDER_ENTRIES)
+        found: list[os.DirEntry[str]] = []
+        with suppress(OSError), os.scandir(folder) as entries:
+            found.extend(islice(entries, most + 1))
+        self.is_cut = self.is_cut or len(found) > most
+        self._left -= min(len(found), most)
+        return sorted((one for one in found[:most] if not one.name.startswith(".")), key=lambda one: one.name)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
 
 
 def _parts(location: str) -> tuple[str, ...]:

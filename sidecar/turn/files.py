@@ -16,6 +16,8 @@ from store.text.texts import fold
 
 MAX_FILE_BYTES: Final = 64 * 1024
 MAX_FILES: Final = 2000
+MAX_ENTRIES: Final = 50_000
+MAX_FOLDER_ENTRIES: Final = 10_000
 MAX_DEPTH: Final = 12
 MAX_PATH_CHARS: Final = 500
 TEXT_SUFFIXES: Final = frozenset(

@@ -17,8 +17,8 @@ from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
-from sidecar.sources.workspace import WorkspaceSource, _Place, _read, _when
-from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES
+from sidecar.sources.workspace import WorkspaceSource, _Place, _read, _Walk, _when
+from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, MAX_FOLDER_ENTRIES
 from sidecar.turn.items import HistorySummary, Ref
 from store.content import documents, memories, threads
 from store.content.documents import Assignment, NewChunk, NewDocument
@@ -411,6 +411,31 @@ class TestWorkspace:
         assert [item.id for item in answer.items] == [f"file:agent/{number:04}.md" for number in seen]
         few = await source.find(asking("boat"), SCOPE, SourceLimits(3, 3))
         assert few.items == answer.items[:3]
+
+    async def test_folder_with_too_many_other_files_is_cut_and_the_receipt_says_so(
+        self, source: WorkspaceSource, write: Write
+    ) -> None:
+        write("of-agent/images/0.jpg", "")
+        write("of-agent/notes/deep/boat.md", "a good boat")
+        assert (await source.find(asking("boat"), SCOPE, WIDE)).notes == ()
+        first = write("of-agent/images/0.jpg", "")
+        for number in range(1, MAX_FOLDER_ENTRIES + 1):
+            os.link(first, first.with_name(f"{number}.jpg"))
+        answer = await source.find(asking("boat"), SCOPE, WIDE)
+        assert texts(answer) == ["a good boat"]
+        assert answer.notes == ("agent workspace: it has too many files or folders, and not all were searched",)
+
+    @pytest.mark.parametrize(
+        ("most", "found", "is_cut"), [(2, [], True), (4, ["a/x.md"], True), (7, ["a/x.md", "b/y.md"], False)]
+    )
+    def test_entries_of_all_folders_are_bounded_together(
+        self, write: Write, tmp_path: Path, most: int, found: list[str], is_cut: bool
+    ) -> None:
+        for path in ("a/w.jpg", "a/x.md", "b/y.md", "b/z/v.jpg"):
+            write(path, "boat")
+        walk = _Walk(_Place(tmp_path, (str(SCOPE.tenant_id),)), most)
+        assert [path for path, _ in walk.files()] == found
+        assert walk.is_cut == is_cut
 
     async def test_agent_without_a_workspace_is_skipped(self, source: WorkspaceSource) -> None:
         with pytest.raises(SourceSkipped, match="no workspace is set up"):
