@@ -81,9 +81,9 @@ class Settings:
     drain_grace_s: float = 10.0
     """Seconds that running calls may take after SIGTERM."""
     workspace_root: Path | None = None
-    """Directory with one folder per tenant, named by the UUID that `GetTenant` returns. If unset: no workspace source. A turn
-    looks at 50,000 files and folders, 10,000 of one folder, and searches 2,000 text files; a note in the receipt says that there
-    are more."""
+    """Directory with one folder per tenant, named by the UUID that `GetTenant` returns, see
+    [workspaces](backends.md#workspaces-on-disk). If unset: no workspace source. A turn looks at 50,000 files
+    and folders, 10,000 of one folder, and searches 2,000 text files; a note in the receipt says that there are more."""
     backends: Path | None = None
     """A TOML file of remote backends, see [backends](backends.md). If unset: only the built-in sources."""
     embedder: str = "minilm"

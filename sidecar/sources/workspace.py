@@ -98,7 +98,7 @@ class WorkspaceSource:
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` files that hold words of the question in their path or text, best first.
 
-        Raises SourceSkipped without a workspace.
+        If no workspace has a folder, the answer says so. Raises SourceSkipped without a workspace.
         """
         async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
             limits.begin()
@@ -113,6 +113,8 @@ class WorkspaceSource:
         loop = asyncio.get_running_loop()
         folder = _Place(self._root, (str(scope.tenant_id),))
         files, notes = await loop.run_in_executor(self._threads, self._best, folder, spaces, wanted, limits.top_k)
+        if not files and not await loop.run_in_executor(self._threads, _has_folder, folder, spaces):
+            return SourceAnswer(notes=("the workspace's folder is missing below SIDECAR_WORKSPACE_ROOT",))
         items = tuple(item_of(file, coverage, rank, scope.tenant_id) for rank, (file, coverage) in enumerate(files))
         evidence = of_shares([coverage for _, coverage in files], parts=len(query.parts))
         ids, texts = [item.id for item in items], [item.text for item in items]
@@ -242,6 +244,15 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir(follow_symlinks=False)
     except OSError:
         return False
+
+
+def _has_folder(folder: _Place, spaces: Iterable[Workspace]) -> bool:
+    """Return whether the folder of any workspace exists."""
+    for space in spaces:
+        with suppress(OSError):  # a name that is too long
+            if folder.below(_parts(space.location)).path.is_dir():
+                return True
+    return False
 
 
 def _parts(location: str) -> tuple[str, ...]:

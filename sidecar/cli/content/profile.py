@@ -133,7 +133,7 @@ def _draw_profile(found: ProfileInForce) -> Iterator[str]:
 
 
 def _draw_version(written: ProfileVersion) -> Iterator[str]:
-    yield f"{written.level} {written.ref} is now version {written.version}"
+    yield f"{f'{written.level} {written.ref}'.rstrip()} is now version {written.version}"
     yield from _lines(written.profile)
 
 

@@ -75,6 +75,7 @@ def import_file(session: CommandSession, file: Path, thread_id: str, title: str)
     Example:
       sidecar thread import conversations.json
       sidecar thread import chat.jsonl --thread t1
+      (a line: {"role": "user", "content": "Moved to Lisbon.", "timestamp": "2026-02-01T16:20:00Z"})
     """
     tally = imported(session, file, thread_id, title)
     session.voice.show(tally.facts(), _draw_tally)

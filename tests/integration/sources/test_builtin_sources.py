@@ -441,5 +441,10 @@ class TestWorkspace:
         with pytest.raises(SourceSkipped, match="no workspace is set up"):
             await source.find(asking("boat"), OTHER_TENANT, WIDE)
 
-    async def test_workspace_without_a_folder_is_empty(self, source: WorkspaceSource) -> None:
+    async def test_workspace_without_a_folder_is_empty_and_says_so(
+        self, source: WorkspaceSource, tmp_path: Path
+    ) -> None:
+        missing = "the workspace's folder is missing below SIDECAR_WORKSPACE_ROOT"
+        assert await source.find(asking("boat"), SCOPE, WIDE) == SourceAnswer(notes=(missing,))
+        (tmp_path / str(SCOPE.tenant_id) / "of-agent").mkdir(parents=True)
         assert await source.find(asking("boat"), SCOPE, WIDE) == SourceAnswer()

@@ -19,7 +19,7 @@ from sidecar.cli.wiki import drawing
 from sidecar.cli.wiki.files import write_file, written_density
 from sidecar.cli.wiki.quarantine import drawn_retry
 from sidecar.cli.wiki.upkeep import drawn_import, drawn_verification
-from sidecar.client.answers import AuditEntry
+from sidecar.client.answers import AuditEntry, ProfileVersion
 from sidecar.client.answers.wiki import (
     CompileJob,
     Density,
@@ -204,3 +204,11 @@ def test_a_job_and_an_audit_entry_are_listed_with_what_names_them(capsys: pytest
     text = capsys.readouterr().out
     assert f"{job_id}  succeeded" in text
     assert f"rpc  ContextService/AssembleContext  {owner}  memory_id={owner}  OK" in text
+
+
+def test_a_profile_of_the_tenant_is_named_without_a_gap() -> None:
+    written = [ProfileVersion(level, ref, 3, {}, "ada") for level, ref in (("tenant", ""), ("agent", "helper"))]
+    assert [next(profile._draw_version(one)) for one in written] == [
+        "tenant is now version 3",
+        "agent helper is now version 3",
+    ]
