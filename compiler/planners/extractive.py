@@ -22,7 +22,8 @@ from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import surname
-from compiler.plan.names.spotting import NameKind, runs, speaker_of
+from compiler.plan.names.speakers import speaker_of
+from compiler.plan.names.spotting import NameKind, runs
 from compiler.plan.names.subjects import Subject, remembered, subjects
 from compiler.plan.names.themes import is_everyday, theme_of
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer

@@ -11,7 +11,8 @@ from compiler.plan.contract import BatchMemory, LinkKind, LinkOrigin, PageKey, W
 from compiler.plan.edge_types import TypedEdge
 from compiler.plan.edges.statements import StatedEdge, may_state, statements
 from compiler.plan.names.locating import city_of, place_name
-from compiler.plan.names.spotting import NameKind, declared, speaker_of
+from compiler.plan.names.speakers import speaker_of
+from compiler.plan.names.spotting import NameKind, declared
 from compiler.plan.text.markdown import plain_key
 from store.text.texts import fold
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from compiler.plan.citing import Citable
 from compiler.plan.contract import Page
-from compiler.plan.names.spotting import speaker_of
+from compiler.plan.names.speakers import speaker_of
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.quoting.sections import MONTHS, OVERVIEW
 from compiler.plan.text.markdown import plain_key, unescape

@@ -12,7 +12,8 @@ from compiler.plan.names.locating import JOURNAL_TAG, PERIOD_TAG, city_of, journ
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
 from compiler.plan.names.ruled import known_as
-from compiler.plan.names.spotting import runs, speaker_of
+from compiler.plan.names.speakers import speaker_of
+from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.places.addresses import city_of_address, is_address
 from compiler.plan.text.markdown import alias_keys, one_line, plain_key, slug, unescape

@@ -33,7 +33,6 @@ from compiler.plan.contract import (
 )
 from compiler.plan.facts import past
 from compiler.plan.names.locating import city_of
-from compiler.plan.names.lower_case import small_names
 from compiler.plan.names.naming import holds
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import is_titled, main_key, surname, titled
@@ -98,12 +97,8 @@ class NameFamily:
 
 def names_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
     """Return the plain keys of the memories' names, and the keys under which mentions store them (`soo-jin bae`)."""
-    names = (
-        name
-        for memory in memories
-        for name in (*(one.name for one in (*declared(memory), *runs(memory.text))), *small_names(memory.text))
-    )
-    keys = (key for name in names for key in (plain_key(name), *alias_keys(name)))
+    spotted = (one for memory in memories for one in (*declared(memory), *runs(memory.text)))
+    keys = (key for one in spotted for key in (plain_key(one.name), *alias_keys(one.name)))
     return frozenset(name for key in keys for name in (key, main_key(key))) - {""}
 
 

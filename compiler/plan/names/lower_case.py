@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from compiler.plan.lexicon.ordinary_words import is_ordinary
+from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.themes import is_form
 from compiler.plan.text.german_nouns import is_german
 from compiler.plan.text.kin import kind_of
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.sentences import SPEAKER
-from compiler.plan.text.words import NO_NAMES, PREDICATES
+from compiler.plan.text.words import NAMING, NO_NAMES, PREDICATES
 from store.text.short_texts import cached_if_short
 from store.text.words import STOP_WORDS
 
 _SHORTEST = 3
+_NAMES = frozenset(["names", "name's"])  # `her names kim`
 _BEGINNING = re.compile(r"(?:^|[.!?…\n]\s*)([^\W\d_])")
 _WORD = re.compile(r"(?<![\w'’@#/.])[^\W\d_]+(?![\w@/]|['’](?!s\b))")
 # Words that a run of words in capitals has only where everything is in capitals, and not in `US GP`.
@@ -32,8 +34,7 @@ def has_deliberate_capitals(text: str) -> bool:
     """Return whether most sentences of an utterance begin with a small letter, the first one too: a capital at the beginning of
     another one is then that of a name (`Ana: ok let's go. Marek comes too. he drives`).
     """
-    speaker = SPEAKER.match(text)
-    begins = _BEGINNING.findall(text[speaker.end() :]) if speaker else []
+    begins = _BEGINNING.findall(_said(text))
     return bool(begins) and begins[0].islower() and 2 * sum(map(str.isupper, begins)) < len(begins)
 
 
@@ -43,12 +44,27 @@ def small_names(text: str) -> tuple[str, ...]:
 
     None if the utterance does not begin with a small letter, or is German.
     """
-    speaker = SPEAKER.match(text)
-    said = text[speaker.end() :] if speaker else ""
+    said = _said(text)
     if not said[:1].islower() or is_german(plain_key(said).split()):
         return ()
     words = (word for word in _WORD.findall(said) if word.islower() and len(word) >= _SHORTEST)
     return tuple(dict.fromkeys(word for word in words if _may_be_name(plain_key(word))))
+
+
+@cached_if_short(4096)
+def introduced(text: str) -> frozenset[str]:
+    """Return the words of an utterance in lower case that are certainly names, as `small_names` has them: those after a word like
+    `cousin` or `called`.
+    """
+    words = _WORD.findall(text)
+    after = {word for before, word in pairwise(words) if plain_key(before) in NAMING or before in _NAMES}
+    return frozenset(after).intersection(small_names(text))
+
+
+def _said(text: str) -> str:
+    """Return an utterance without its speaker; empty if the text has none."""
+    speaker = speaker_of(text)
+    return text.lstrip().removeprefix(f"{speaker}: ") if speaker else ""
 
 
 def _may_be_name(key: str) -> bool:

@@ -14,10 +14,12 @@ from functools import lru_cache
 from compiler.plan.contract import BatchMemory
 from compiler.plan.facts.past import Origin, origin
 from compiler.plan.lexicon.common_words import COMMON_WORDS
-from compiler.plan.names.ambiguous_names import SPEAKERS, is_ambiguous, is_attributive, person_in
+from compiler.plan.lexicon.ordinary_words import is_ordinary
+from compiler.plan.names.ambiguous_names import is_ambiguous, is_attributive, person_in
 from compiler.plan.names.locating import city_of, place_name
-from compiler.plan.names.lower_case import has_deliberate_capitals, is_shouted, small_names
+from compiler.plan.names.lower_case import has_deliberate_capitals, introduced, is_shouted, small_names
 from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
+from compiler.plan.names.speakers import is_talk, speaker_of
 from compiler.plan.names.themes import themes_in
 from compiler.plan.names.tokens import NO_TOKEN, bare, bare_key, is_capital, tokens_of
 from compiler.plan.text.german_nouns import (
@@ -31,14 +33,11 @@ from compiler.plan.text.german_nouns import (
 )
 from compiler.plan.text.kin import kin_in
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
-from compiler.plan.text.persons import speaks_to_other
-from compiler.plan.text.sentences import SPEAKER
+from compiler.plan.text.page_words import language_of
 from compiler.plan.text.words import (
     ADDRESSES,
     ALWAYS_CAPITAL,
     CONNECTORS,
-    FIRST_PERSON,
-    INTERJECTIONS,
     NAME_OPENERS,
     NAMING,
     NO_NAMES,
@@ -46,7 +45,6 @@ from compiler.plan.text.words import (
     PREDICATES,
     TITLES,
 )
-from store.text.short_texts import cached_if_short
 
 MAX_RUN_WORDS = 6
 MAX_LABEL_WORDS = 5
@@ -96,37 +94,10 @@ _KINDS = {
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
 _OPENING = frozenset(["'", "’", "-", "–", "(", "*", "_", "["])
 _BETWEEN = frozenset([";"])
-_CALLING = re.compile(r"[!?？！](?:\s|$)")
 _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
 _COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 _APART = frozenset(["&"])
-_PERSONS = FIRST_PERSON | INTERJECTIONS
-_NO_SPEAKERS = NO_NAMES - SPEAKERS
-
-
-def speaker_of(text: str) -> str:
-    """Return the name before a colon at the text's start; empty if there is none, or if one of its words is not part of a name.
-
-    Each of several words must have a capital or be a connector: `Cert rotation owner: Imani` has no speaker.
-    """
-    found = SPEAKER.match(text)
-    words = found[1].split() if found else []
-    if any(plain_key(word) in _NO_SPEAKERS for word in words):
-        return ""
-    is_name = len(words) == 1 or all(word[0].isupper() or word.lower() in CONNECTORS for word in words)
-    return found[1] if found and is_name else ""
-
-
-@cached_if_short(4096)
-def is_talk(text: str) -> bool:
-    """Return whether the text is an utterance, not a note under a label (`Landlord: Mr Petersen`): it has a speaker and a word of
-    the first or second person, an interjection, a question or an exclamation.
-    """
-    speaker = speaker_of(text)
-    words = plain_key(text.removeprefix(f"{speaker}: ")).split() if speaker else []
-    is_personal = not _PERSONS.isdisjoint(words) or speaks_to_other(words)
-    return bool(words) and (is_personal or bool(_CALLING.search(text)))
 
 
 def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
@@ -139,10 +110,15 @@ def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
     at = words.find(f" {key} ")
     while at >= 0:
         after = words[at + len(key) + 2 :].split(" ", 1)[0]
-        if after in verbs or (not verbs and (after in PREDICATES or _PAST.fullmatch(after))):
+        if after in verbs or (not verbs and (after in PREDICATES or _PAST.fullmatch(after)) and _is_verb(after, text)):
             return True
         at = words.find(f" {key} ", at + 1)
     return False
+
+
+def _is_verb(word: str, text: str) -> bool:
+    """Return whether a word of `PREDICATES` is a verb in the text: `a` is none in Spanish and Portuguese."""
+    return word != "a" or language_of(text) not in ("spanish", "portuguese")
 
 
 def declared(memory: BatchMemory) -> Iterator[Spotted]:
@@ -150,7 +126,7 @@ def declared(memory: BatchMemory) -> Iterator[Spotted]:
     speaker = speaker_of(memory.text)
     if not speaker and origin(memory) is Origin.USER:
         yield from (Spotted(one.name, NameKind.PERSON, is_told=True) for one in kin_in(memory.text))
-    if speaker and speaker[0].isupper() and is_talk(memory.text):
+    if speaker and (speaker[0].isupper() or not is_ordinary(plain_key(speaker))) and is_talk(memory.text):
         yield Spotted(speaker, NameKind.PERSON, is_told=True)
     if not memory.metadata:
         return
@@ -220,13 +196,18 @@ def spotted(text: str, known: Known) -> list[Spotted]:
             keys[at : at + len(words)] = [NO_TOKEN] * len(words)
     found.extend(Spotted(name) for name in known.unspaced if name in text)
     found.extend(one for _, _, one in _spans(tokens, is_deliberate=is_deliberate))
-    found.extend(Spotted(name, is_initial=True) for name in small_names(text))
-    return found
+    return [*found, *_small(text)]
 
 
 def runs(text: str) -> list[Spotted]:
     """Return the runs of capitalised words in a text, without words that are capitalised only because they start a sentence."""
-    return [one for _, _, one in _spans(tokens_of(text), is_deliberate=has_deliberate_capitals(text))]
+    every = _spans(tokens_of(text), is_deliberate=has_deliberate_capitals(text))
+    return [*(one for _, _, one in every), *_small(text)]
+
+
+def _small(text: str) -> list[Spotted]:
+    certain = introduced(text)
+    return [Spotted(name, is_initial=name not in certain) for name in small_names(text)]
 
 
 def _listed(value: object, kind: NameKind) -> Iterator[Spotted]:

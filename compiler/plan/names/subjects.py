@@ -14,6 +14,7 @@ from compiler.plan.contract import BatchMemory, Mention, Page, PageType
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.same_names import country, is_titled, main_key, main_name, surname
+from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spelling import are_distinct
 from compiler.plan.names.spotting import (
     NameKind,
@@ -23,7 +24,6 @@ from compiler.plan.names.spotting import (
     declared,
     known_names,
     runs,
-    speaker_of,
     spotted,
     themed,
 )
@@ -94,7 +94,7 @@ class Subject:
             best = min(full, key=lambda key: (-counts[key], -len(key), key))
         spellings = (name for name in self.names if plain_key(name) == best)
         title = min(spellings, key=lambda name: (-_capitals(name), -self.names[name], name))
-        return title if unowned else f"{title[0].upper()}{title[1:]}"
+        return title if unowned and not title.islower() else f"{title[0].upper()}{title[1:]}"
 
     @property
     def _may_be_person(self) -> bool:

@@ -26,7 +26,7 @@ from enum import StrEnum
 from compiler.plan import bounds
 from compiler.plan.contract import Page, PageType
 from compiler.plan.names.merge import CITY_TAG
-from compiler.plan.names.spotting import speaker_of
+from compiler.plan.names.speakers import speaker_of
 from compiler.plan.text.markdown import first_sentence, one_line, plain_key, slug, unescape
 from compiler.plan.vocabulary import Vocabulary, is_approved, name_key
 from store.ontology.terms import EntityType

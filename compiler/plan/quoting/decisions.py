@@ -9,7 +9,8 @@ import regex
 
 from compiler.plan.contract import BatchMemory, PageType
 from compiler.plan.names.locating import PERIOD_TAG, tags_of
-from compiler.plan.names.spotting import runs, speaker_of
+from compiler.plan.names.speakers import speaker_of
+from compiler.plan.names.spotting import runs
 from compiler.plan.proposal import ProposedName, ProposedPage, ProposedSection
 from compiler.plan.quoting.excerpts import attributed, dated, line
 from compiler.plan.text.change import content_words
@@ -38,6 +39,9 @@ _DECIDED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _AGAINST = re.compile(r"(?:against|gegen)\s*$", re.IGNORECASE)
+_AMOUNT = re.compile(
+    r"(?:\d|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|dos|tres|dois|deux)\b", re.IGNORECASE
+)
 _LABEL = re.compile(
     r"^\W*(?:decision|decided|agreed|decisi[óo]n|decis[ãa]o|decidido|decidimos|acordado|acordamos|combinado|entscheidung"
     r"|entschieden|beschluss|beschlossen|abgemacht|vereinbart|d[ée]cision|d[ée]cid[ée]"
@@ -124,10 +128,11 @@ def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
     for at, sentence in enumerate(every):
         decided = _decided(sentence, is_tagged=is_tagged and not at)
         title = _title(decided)
-        if _UNEXPLAINED.search(title):
-            title = _title_of_sentence(sentence)
-        elif title and (about := _ABOUT.match(sentence)) and len(content_words(title)) < MIN_TOLD_WORDS:
+        is_short = bool(title) and len(content_words(title)) < MIN_TOLD_WORDS
+        if is_short and (about := _ABOUT.match(sentence)):
             title = f"{about[1][:1].upper()}{about[1][1:]}: {title}"
+        elif _UNEXPLAINED.search(title) or (is_short and _AMOUNT.match(title)):
+            title = _title_of_sentence(sentence)
         if title:
             yield _page(
                 memory, title, attributed((sentence,), memory)[0], every[at + 1 : at + 2], every[max(0, at - 1) : at]

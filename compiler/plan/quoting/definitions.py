@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator
 
 from compiler.plan.lexicon import definition_words
 from compiler.plan.names.naming import holds
-from compiler.plan.names.spotting import runs, speaker_of
+from compiler.plan.names.speakers import speaker_of
+from compiler.plan.names.spotting import runs
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import ADDRESSES, NAMING, NO_NAMES, PREDICATES, TITLES
 from store.text.words import STOP_WORDS
@@ -31,6 +32,7 @@ _ANY = _table()
 _IS, _TITLES, _AN, _MY = _ANY["is"], _ANY["before a name"], _ANY["article"], _ANY["possessive"]
 _NO_OFFICE = frozenset(_ANY["no office"].split("|")) | STOP_WORDS
 _LABEL_WORDS = 4
+_SHORT_WORDS = 15
 _NAME_WORDS = 3
 
 # Signs in a marked sentence: the subject's name, a label, a comma or opening bracket (a definition may follow), another stop.
@@ -97,12 +99,25 @@ _CONTACT = re.compile(
 def definition(sentence: str, keys: Collection[str]) -> int:
     """Return how well a sentence or its best clause defines the subject, 0 to 6: 6 for a definition, 3 if it begins with it."""
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
-    clauses = [plain_key(text), *map(plain_key, _owned(sentence)), *_clauses(sentence)]
-    clauses = [without_longer(one, sentence, keys) for one in clauses]
-    found = max((_defined(clause, key) for clause in clauses for key in keys), default=0)
+    found = max((_defined(clause, key) for clause in _every_clause(sentence, keys) for key in keys), default=0)
     marked = " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
     found = max(found, *(_beside(marked, key) for key in keys)) if found < KIND else found
     return max(found, 5) if _has_bracket(text, keys) else found
+
+
+def is_lasting(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a short sentence says only who or what the subject is, or what it works: `Jon is an architect`, and neither
+    `Jon, an architect, is ill` nor `Jon left the lab`.
+    """
+    said = [_signed(clause, key) for clause in _every_clause(sentence, keys) for key in keys]
+    is_state = any(_IS_KIND.match(one) or _KIND_IS.match(one) or _HAS_ROLE.match(one) for one in said)
+    return is_state and len(said[0].split()) <= _SHORT_WORDS and not any(map(_ENDED.search, said))
+
+
+def _every_clause(sentence: str, keys: Collection[str]) -> list[str]:
+    text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
+    clauses = (plain_key(text), *map(plain_key, _owned(sentence)), *_clauses(sentence))
+    return [without_longer(one, sentence, keys) for one in clauses]
 
 
 def _has_bracket(text: str, keys: Collection[str]) -> bool:

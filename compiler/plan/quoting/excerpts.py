@@ -10,7 +10,8 @@ from compiler.plan.facts import past
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.naming import is_named
-from compiler.plan.names.spotting import NameKind, acts, declared, is_talk, runs, speaker_of
+from compiler.plan.names.speakers import is_talk, speaker_of
+from compiler.plan.names.spotting import NameKind, acts, declared, runs
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.quoting.weighing import is_aside, weight
 from compiler.plan.text.change import content_words
@@ -28,7 +29,8 @@ LEAST_EXAMPLES = 3
 LONG_CHARS = 160
 
 _RELATIVE = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|recently|lately|currently|nowadays|ago|soon|upcoming|so far"
+    r"\b(?:(?:is|turned|turns|turning) \d{1,3}(?= and| in| this| next|$)|\d{1,3} years old"
+    r"|yesterday|today|tonight|tomorrow|recently|lately|currently|nowadays|ago|soon|upcoming|so far"
     r"|(?:last|next|this|past|coming|previous) (?:\w+ )?(?:night|day|week|weekend|month|year|spring|summer|autumn|fall|winter"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september"
     r"|october|november|december)"

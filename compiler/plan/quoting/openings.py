@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 from compiler.plan.contract import BatchMemory
 from compiler.plan.names.locating import city_of, place_name, types_of
-from compiler.plan.names.spotting import acts, runs, speaker_of
+from compiler.plan.names.speakers import speaker_of
+from compiler.plan.names.spotting import acts, runs
 from compiler.plan.names.themes import theme_of
-from compiler.plan.quoting.definitions import COPULA, KIND, clause, definition, without_longer
+from compiler.plan.quoting.definitions import COPULA, KIND, clause, definition, is_lasting, without_longer
 from compiler.plan.quoting.excerpts import bare, dated, day_of, founds, naming, tells_day
 from compiler.plan.quoting.weighing import POINTING, is_liking, is_listed, theme_place
 from compiler.plan.text.change import content_words
@@ -61,7 +62,6 @@ _LONGEST = 240
 _SHORTEST_WORDS = 3
 _WORDS = 12
 _BEGINS = 3
-_ROLE = 5
 _LONGEST_LEAD = 160
 # A change of the subject names it within these first characters: `Marmot ends now`, not `We now book the hall for Marmot`.
 _CHANGE_CHARS = 24
@@ -80,7 +80,7 @@ OLDEST = datetime.min.replace(tzinfo=UTC)
 def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Collection[str]) -> tuple[str, BatchMemory]:
     """Return the opening line of a page about the subject with these keys, and its memory. `found` needs at least one sentence.
 
-    The line of a place is its kind and city; of any other subject, the best sentence. A sentence about a name that does not say
+    The line of a place is its kind and city; of any other subject, the best sentence. A sentence about a name that says more than
     who or what it is may stop being true, so its day stands before it.
     """
     every = list(found)
@@ -90,8 +90,8 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
     newest = {sentence: memory for memory, lines in every for sentence in reversed(lines)}
     best = opening(newest, keys, {sentence: memory.occurred_at for sentence, memory in newest.items()})
     text = clause(bare(lead(best, keys)), keys)
-    is_lasting = any(map(theme_of, keys)) or definition(COPULA.sub(" est ", text), keys) >= _ROLE
-    return day_of(text, newest[best]) + text if is_lasting else dated(text, newest[best]), newest[best]
+    may_end = not (any(map(theme_of, keys)) or is_lasting(COPULA.sub(" est ", text), keys))
+    return dated(text, newest[best]) if may_end else day_of(text, newest[best]) + text, newest[best]
 
 
 def place_line(memory: BatchMemory, keys: Collection[str]) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from compiler.plan.contract import Page, PageKey
-from compiler.plan.names.spotting import runs, speaker_of
+from compiler.plan.names.speakers import speaker_of
+from compiler.plan.names.spotting import runs
 from compiler.plan.quoting.openings import OLDEST
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import one_line, plain_key, unescape

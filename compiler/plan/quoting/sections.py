@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.lexicon.theme_words import AREAS
-from compiler.plan.names.spotting import speaker_of
+from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.themes import area_of, theme_of
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.quoting.excerpts import line

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 
 from compiler.plan.lexicon.theme_words import EVERYONES, SCENERY
-from compiler.plan.names.spotting import runs, speaker_of
+from compiler.plan.names.speakers import speaker_of
+from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import FIRST_PERSON

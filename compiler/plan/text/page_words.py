@@ -73,7 +73,7 @@ _FUNCTION_WORDS = {
     "german": "der die das und wir ist sind nicht mit fur zum zur ich ein eine im den dem uns auf haben hat meine ab jetzt"
     " er sie wir war wird bei nach auch noch aus dass wie nur mehr sich vom von in du",
     "spanish": "el los las y en del hemos un una con nosotros se es lo al mas ahora adelante hoy hasta porque mi su por de la",
-    "portuguese": "os as e em do da dos das um uma com nao vamos agora diante ao mais foi hoje meu minha pelo pela por no na"
+    "portuguese": "o os as e em do da dos das um uma com nao vamos agora diante ao mais foi hoje meu minha pelo pela por no na"
     " se de",
     "french": "le les et des du un une en est dans pour avec nous avons on ont sont je ne pas au aux sur mon cette ete il elle"
     " se ce qui sa chez lui leur sous jai ma de la",
@@ -82,7 +82,7 @@ _PORTUGUESE = re.compile(r"[ãõçêâ]|[àá]s", re.IGNORECASE)
 _ENDINGS = {
     "french": re.compile(r"\b(?:[cdjlmnst]|qu)['’]\w|\w(?:eaux?|eux|euse|tions?)\b|[èùœ]|\bà\b", re.IGNORECASE),
     "spanish": re.compile(r"(?:ci[oó]n|ones|ll[oa]s?|ñ\w+)\b", re.IGNORECASE),
-    "portuguese": re.compile(r"(?:ção|ções|ão|ões|ais|eis|nh[oa]s?|lh[oa]s?|ç\w+|à)\b", re.IGNORECASE),
+    "portuguese": re.compile(r"(?:ção|ções|ão|ões|ais|eis|nh[oa]s?|lh[oa]s?|ç\w+|à|\w\wei)\b", re.IGNORECASE),
 }
 _WORDS = {
     "french": _words(

@@ -66,7 +66,7 @@ reuniao besprechung cambiamos compramos cambiar llamar ligar comprar anrufen lle
 kilo kilos gramm gram grams liter liters litre litres meter meters kilometer kilometers mile miles euro euros dollar dollars
 prozent percent uhr stuck customer client vendor supplier colleague
 die con sin era uno muy eso esa ese esto asi dia tres cinco nao sim sem pra essa tem vai vem deu fez ja ver ya si te un ont pas
-mal nur nun war hat bis vor zur zum dort denn kein god gott dieu dios deus
+mal nur nun war hat bis vor zur zum dort denn kein god gott dieu dios deus ano anos jahr jahre
 true false null none unknown taking making keeping losing finding seeing hearing getting being knowing talking
 looking thinking trying working mr mrs ms dr prof sir madam rent lunch dinner breakfast coffee
 """
@@ -108,7 +108,8 @@ gmbh ag kg ug ohg ev inc llc ltd plc corp corporation limited sl sa sas srl lda 
 
 _NAMING = """
 named called nicknamed dog cat puppy pup kitten pet horse friend sister brother cousin aunt uncle son daughter wife husband
-boyfriend girlfriend partner roommate coach boss neighbor niece nephew baby llamado llamada chamado chamada genannt namens
+boyfriend girlfriend partner roommate flatmate housemate bandmate teammate classmate coworker mate coach boss neighbor
+niece nephew baby llamado llamada chamado chamada genannt namens
 perro perra gato gata cachorro cachorra hund katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin
 chien ami amie soeur frere
 teacher tutor therapist plumber electrician landlord landlady dentist nurse colleague

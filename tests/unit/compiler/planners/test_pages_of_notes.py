@@ -12,7 +12,8 @@ from compiler.plan.contract import BatchMemory, CreatePage, Page, PageKey, PageT
 from compiler.plan.judging import leaf, stale
 from compiler.plan.names import spotting
 from compiler.plan.names.merge import Matches
-from compiler.plan.names.spotting import is_talk, known_names, runs, speaker_of, spotted
+from compiler.plan.names.speakers import is_talk, speaker_of
+from compiler.plan.names.spotting import known_names, runs, spotted
 from compiler.plan.names.themes import themes_in
 from compiler.plan.proposal import ProposedPage
 from compiler.plan.quoting.decisions import decisions

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compiler.plan.names.naming import is_named
-from compiler.plan.names.spotting import known_names, runs, speaker_of, spotted
+from compiler.plan.names.speakers import speaker_of
+from compiler.plan.names.spotting import known_names, runs, spotted
 
 
 @pytest.mark.parametrize(

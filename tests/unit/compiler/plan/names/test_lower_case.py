@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.plan.contract import PageType
-from compiler.plan.names.lower_case import has_deliberate_capitals, small_names
+from compiler.plan.names.lower_case import has_deliberate_capitals, introduced, small_names
 from compiler.plan.names.spotting import known_names, runs, spotted
 from compiler.planners import extractive
 from tests.support.compiler.plan_cases import batch, memory
@@ -62,6 +62,30 @@ def test_person_with_one_capital_in_a_chat_in_lower_case_has_a_page_with_all_tha
     (page,) = (one for one in proposal.new_pages if one.title == "Jasmin")
     assert page.type is PageType.ENTITY
     assert {cited for section in page.sections for cited in section.memory_ids} == {"m0", "m1", "m2"}
+
+
+def test_person_without_a_capital_has_a_page_if_a_message_introduces_them() -> None:
+    texts = (
+        "kim: my brother jonno plays the trumpet in a band",
+        "Lou: i told u that jonno plays too loud for this street",
+        "Lou: jonno sold me his old drums for nothing at all",
+    )
+    proposal = extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(texts))))
+    assert {"Jonno", "Kim", "Lou"} >= {one.title for one in proposal.new_pages} >= {"Jonno"}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Kim: my cousin jonno came", {"jonno"}),
+        ("Kim: her names bex and she paints", {"bex"}),
+        ("Kim: a vet called jonno came", {"jonno"}),
+        ("Kim: my cousin said so", set()),
+        ("Kim: jonno came", set()),
+    ],
+)
+def test_names_that_a_message_in_lower_case_introduces(text: str, names: set[str]) -> None:
+    assert introduced(text) == names
 
 
 def test_word_that_is_always_in_lower_case_has_no_page() -> None:

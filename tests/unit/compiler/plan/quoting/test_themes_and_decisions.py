@@ -527,6 +527,7 @@ def test_title_of_a_decision_says_what_it_is_about() -> None:
         ("Olga decided against the ferry course for now.", "Against the ferry course for now"),
         ("Wir haben uns gegen die Fähre im Herbst entschieden.", "Gegen die Fähre im Herbst"),
         ("We decided on the blue ferry.", "The blue ferry"),
+        ("Kranz settled on 6,500 credits, to be paid in May.", "Kranz settled on 6,500 credits, to be paid in May"),
     ],
 )
 def test_title_of_a_decision_against_something_says_so(text: str, title: str) -> None:

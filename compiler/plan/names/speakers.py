@@ -1,0 +1,40 @@
+"""Speakers of utterances: names before a colon at a text's start."""
+
+from __future__ import annotations
+
+import re
+
+from compiler.plan.names.ambiguous_names import SPEAKERS
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.persons import speaks_to_other
+from compiler.plan.text.sentences import SPEAKER
+from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO_NAMES
+from store.text.short_texts import cached_if_short
+
+_CALLING = re.compile(r"[!?？！](?:\s|$)")
+_PERSONS = FIRST_PERSON | INTERJECTIONS
+_NO_SPEAKERS = NO_NAMES - SPEAKERS
+
+
+def speaker_of(text: str) -> str:
+    """Return the name before a colon at the text's start; empty if there is none, or if one of its words is not part of a name.
+
+    Each of several words must have a capital or be a connector: `Cert rotation owner: Imani` has no speaker.
+    """
+    found = SPEAKER.match(text)
+    words = found[1].split() if found else []
+    if any(plain_key(word) in _NO_SPEAKERS for word in words):
+        return ""
+    is_name = len(words) == 1 or all(word[0].isupper() or word.lower() in CONNECTORS for word in words)
+    return found[1] if found and is_name else ""
+
+
+@cached_if_short(4096)
+def is_talk(text: str) -> bool:
+    """Return whether the text is an utterance, not a note under a label (`Landlord: Mr Petersen`): it has a speaker and a word of
+    the first or second person, an interjection, a question or an exclamation.
+    """
+    speaker = speaker_of(text)
+    words = plain_key(text.removeprefix(f"{speaker}: ")).split() if speaker else []
+    is_personal = not _PERSONS.isdisjoint(words) or speaks_to_other(words)
+    return bool(words) and (is_personal or bool(_CALLING.search(text)))
