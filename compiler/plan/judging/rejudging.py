@@ -36,6 +36,7 @@ from compiler.plan.names.locating import city_of
 from compiler.plan.names.naming import holds
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import is_titled, main_key, surname, titled
+from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import declared, runs
 from compiler.plan.names.themes import theme_of
 from compiler.plan.text.kin import introductions, keys_of
@@ -171,10 +172,17 @@ def with_quoted(family: NameFamily, memories: Mapping[str, BatchMemory]) -> Name
 
 def _is_quoted(page: Page, memories: Iterable[BatchMemory]) -> bool:
     """Return whether every line of the page is a sentence of one of the memories."""
-    texts = [plain_key(memory.text) for memory in memories]
+    texts = [(plain_key(speaker_of(memory.text)), plain_key(memory.text)) for memory in memories]
     lines = (plain_key(line) for section in page.sections for line in past.plain(section.body_md).split("\n"))
     sentences = [_DAY.sub("", line) for line in lines if line]
-    return all(any(holds(line, text) for text in texts) for line in sentences)
+    return all(any(_is_said(line, *said) for said in texts) for line in sentences)
+
+
+def _is_said(line: str, speaker: str, text: str) -> bool:
+    """Return whether a line is a sentence of a text; the speaker stands before each line, and in the text before the first."""
+    return holds(line, text) or bool(
+        speaker and line.startswith(f"{speaker} ") and holds(line[len(speaker) + 1 :], text)
+    )
 
 
 def batch_of(family: NameFamily, memories: Mapping[str, BatchMemory]) -> LeafBatch:

@@ -48,6 +48,23 @@ SAID = (
     "Every child in the street knows Gilda Fontana Bakery.",
     "My aunt has bought her bread from Gilda Fontana since May.",
 )
+CHAT = (
+    "kim: liv came over and we cooked soup for the whole street",
+    "lou: i saw the new boss today. Liv has three dogs and a boat. she waved at me",
+    "kim: liv told me that the boat leaks in the rain",
+    "lou: no way, liv never said a word to me about it",
+    "kim: we went to porto with jasmin and the rain was warm",
+    "lou: porto was full. Jasmin lost her bag there. she cried a bit",
+    "kim: jasmin made me a playlist with a lot of drums on it",
+    "lou: i want to learn pottery with jasmin in the spring",
+    "kim: marek drives us to the lake. his car is old",
+    "lou: ok who is driving. Marek said he can. he has a van",
+    "kim: thanks marek for the lift to the station yesterday",
+    "lou: the dog of liv ran after marek for an hour",
+    "kim: Today was good. Liv and Jasmin baked a cake for Marek.",
+    "lou: mum said that tarkin is back in town for good",
+    "kim: tarkin opened a shop near the river last week",
+)
 FIRST = (
     "Ximena rowed across the lake to Velmar before breakfast.",
     "The baker of Velmar sells a very dark loaf with seeds.",
@@ -105,6 +122,18 @@ async def test_the_same_memories_give_the_same_pages_however_they_came(
     assert found ^ whole == set()
     replayed = await replay(engine_on(pools), pools.background, SCOPE)
     assert (replayed.differences, replayed.unreplayable) == ((), 0)
+
+
+@pytest.mark.parametrize(("size", "jobs"), [(1, 1), (3, 5), (50, 15)])
+async def test_the_same_chat_in_lower_case_gives_the_same_pages_in_batches_of_any_size_and_order(
+    pools: Pools, size: int, jobs: int
+) -> None:
+    whole = shape(await compiled_in_jobs(pools, [memories(CHAT)], Clock(), scope=HOUSEMATE))
+    assert {("page /wiki/entity/liv", "m000"), ("page /wiki/entity/jasmin", "m006")} <= whole
+    entries = memories(CHAT)
+    random.Random(size).shuffle(entries)
+    found = shape(await compiled_in_jobs(pools, shared_out(entries, jobs), Clock(), size=size))
+    assert found ^ whole == set()
 
 
 async def test_page_whose_name_is_judged_away_is_folded_into_what_took_its_place(pools: Pools) -> None:

@@ -118,3 +118,18 @@ async def test_journal_without_some_memories_one_by_one_is_that_of_the_others(po
         left = await lose(pools, ("forgotten", "rejected", "edited")[at % 3], memory_id, clock)
         if is_soak or at % 3 == 2:
             assert told(left) ^ told(await rebuilt(pools, clock)) == set(), memory_id
+
+
+@pytest.mark.parametrize("how", ["forgotten", "rejected", "edited"])
+async def test_page_that_quotes_a_later_sentence_of_a_message_goes_too(pools: Pools, how: str) -> None:
+    """The speaker stands before each line of the page, and in the message before its first sentence only."""
+    said = (
+        "lou: i saw the new boss today. Liv has three dogs and a boat. she waved at me",
+        "kim: Today was good. Liv and Jasmin baked a cake for Marek.",
+    )
+    clock = Clock()
+    before = await compiled_in_jobs(pools, [memories(said)], clock)
+    assert "page /wiki/entity/liv" in before
+    after = told(await lose(pools, how, "m000", clock))
+    assert not any("entity/liv" in one for one in after)
+    assert after == told(await rebuilt(pools, clock))
