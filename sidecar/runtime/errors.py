@@ -180,7 +180,7 @@ class TextsDropped(FailedPrecondition):
 
     def __init__(self, missing_count: int) -> None:
         super().__init__(
-            "receipt", f"{missing_count} of its texts are no longer kept; explain it instead of replaying it"
+            "receipt", f"no longer has all its texts ({missing_count} missing); explain it instead of replaying it"
         )
         self.missing_count = missing_count
 

@@ -81,7 +81,7 @@ def _notes(assembly: Assembly) -> Iterator[str]:
 def _reading(reading: MessageReading | None) -> Iterator[str]:
     if reading is not None and reading.thread_words:
         words = ", ".join(reading.thread_words)
-        yield f"Read in its thread ({reading.leaning:.0%}), with the words: {words}"
+        yield f"Searched as a follow-up in its thread (weight {reading.leaning:.0%}), also with the thread's words: {words}"
 
 
 def context(assembly: Assembly, *, max_lines: int | None = None) -> Iterator[str]:

@@ -19,6 +19,7 @@ from sidecar.client.answers import (
     Budget,
     CandidateDecision,
     DecisionChange,
+    MessageReading,
     Receipt,
     Replay,
     SourceReport,
@@ -186,3 +187,9 @@ def test_ids_that_other_commands_take_are_whole_on_any_terminal(width: int) -> N
     text = console.file.getvalue()  # type: ignore[attr-defined]  # it is a StringIO
     assert f"2026-11-29 10:01  {receipt}  whole" in text
     assert f"{memory}  Moved to Lisbon" in text
+
+
+def test_a_follow_up_is_said_to_be_searched_in_its_thread() -> None:
+    reading = MessageReading(parts=("And when?",), thread_words=("ferry", "Porto"), leaning=0.8)
+    line = "Searched as a follow-up in its thread (weight 80%), also with the thread's words: ferry, Porto\n"
+    assert line in shown(drawing.receipt(replace(RECEIPT, reading=reading)))

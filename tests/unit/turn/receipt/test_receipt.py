@@ -261,6 +261,7 @@ def test_a_replay_without_its_texts_says_how_many_are_gone() -> None:
     with pytest.raises(TextsDropped) as refused:
         replay(written, texts, fence_tag="000000")
     assert refused.value.missing_count == 2
+    assert "no longer has all its texts (2 missing)" in str(refused.value)
 
 
 def test_replay_under_other_knobs_shows_what_would_differ() -> None:
