@@ -42,24 +42,27 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since::
 SELECT EXISTS (SELECT FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id);
 
 -- name: hits
--- The owner's rows that contain a word, in any case: memories, turns, titles of threads, receipts and pages, with the text around it.
-SELECT hit.kind, hit.id, substr(hit.text, greatest(1, strpos(lower(hit.text), lower(:word)) - 60), 160) AS excerpt FROM (
-    SELECT 1 AS place, 'memory' AS kind, memory_id AS id,
+-- The owner's rows that contain a word, in any case: memories, turns, titles of threads, receipts and pages, with the text around it:
+-- of a memory or a turn its own text, or else its fields.
+SELECT hit.kind, hit.id, substr(shown.text, greatest(1, strpos(lower(shown.text), lower(:word)) - 60), 160) AS excerpt FROM (
+    SELECT 1 AS place, 'memory' AS kind, memory_id AS id, text AS said,
         concat_ws(' ', text, document_id, metadata::text, domains_json::text, memory_type, authority) AS text
     FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id
-    UNION ALL SELECT 2, 'turn', turn_id::text, concat_ws(' ', speaker, text, parts::text)
+    UNION ALL SELECT 2, 'turn', turn_id::text, text, concat_ws(' ', speaker, text, parts::text)
     FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id
-    UNION ALL SELECT 3, 'thread', thread_id, title FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id
-    UNION ALL SELECT 4, 'receipt', r.receipt_id::text, concat_ws(' ', (SELECT string_agg(t.text, ' ') FROM receipt_texts AS t
+    UNION ALL SELECT 3, 'thread', thread_id, title, title FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+    UNION ALL SELECT 4, 'receipt', r.receipt_id::text, NULL, concat_ws(' ', (SELECT string_agg(t.text, ' ') FROM receipt_texts AS t
             WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND strpos(lower(t.text), lower(:word)) > 0
                 AND strpos(r.details::text, encode(t.text_hash, CASE length(t.text_hash) WHEN 32 THEN 'hex' ELSE 'base64' END)) > 0), r.details::text)
     FROM receipts AS r WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id
-    UNION ALL SELECT 5, 'page', p.page_id::text, concat_ws(' ', p.title, p.summary, array_to_string(p.tags, ' '),
+    UNION ALL SELECT 5, 'page', p.page_id::text, NULL, concat_ws(' ', p.title, p.summary, array_to_string(p.tags, ' '),
         (SELECT string_agg(a.display, ' ') FROM wiki_page_aliases AS a WHERE a.tenant_id = :tenant_id AND a.page_id = p.page_id),
         (SELECT string_agg(concat_ws(' ', s.heading, s.body_md), ' ') FROM wiki_page_sections AS s
             WHERE s.tenant_id = :tenant_id AND s.page_id = p.page_id))
     FROM wiki_pages AS p WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id
-) AS hit WHERE strpos(lower(hit.text), lower(:word)) > 0 ORDER BY hit.place, hit.id LIMIT :limit;
+) AS hit
+CROSS JOIN LATERAL (SELECT CASE WHEN strpos(lower(hit.said), lower(:word)) > 0 THEN hit.said ELSE hit.text END AS text) AS shown
+WHERE strpos(lower(hit.text), lower(:word)) > 0 ORDER BY hit.place, hit.id LIMIT :limit;
 
 -- name: rows_holding
 -- The tables in which rows of the owner contain a word, each with the number of these rows.

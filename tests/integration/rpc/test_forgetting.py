@@ -121,6 +121,7 @@ async def test_word_shows_its_hits_and_only_confirmed_ones_go(pools: Pools, serv
     assert shown.is_dry_run
     names = [hit.confirm_id for hit in shown.hits]
     assert names[:2] == ["memory:eats", "memory:sings"]
+    assert [hit.excerpt for hit in shown.hits] == ["Otto eats.", "OTTO sings.", "Otto came."]
     assert shown.hits[2].kind == "turn"
     assert await known(pools) == {"sings", "eats", "rain"}
     done = await forget(service, word="otto", confirmed_ids=["memory:sings", names[2]])
