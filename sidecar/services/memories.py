@@ -24,7 +24,7 @@ from sidecar.services.forgetting.remote_forgetter import RemoteForgetter
 from sidecar.services.forgetting.targets import Target
 from sidecar.services.supersessions.supersessions import Supersessions
 from sidecar.services.validation import check_count, read_id, read_text
-from store.compile import ledger
+from store.compile import ledger, scopes
 from store.compile.jobs import Enqueued
 from store.compile.ledger import LedgerEntry
 from store.content import memories, standing, supersessions
@@ -106,7 +106,7 @@ class Memories:
         self.supersessions = Supersessions(pools, now=now, compile_anew=self._queue_compile, limits=limits)
 
     async def retain(self, scope: Scope, new_memories: Sequence[NewMemory]) -> tuple[Retained, Enqueued | None]:
-        """Write up to 1,000 memories, and queue a compile; its outcome is None if no memory was new or changed.
+        """Write up to 1,000 memories, and queue a compile; its outcome is None if no memory waits for one.
 
         The caller has checked each with `check_memory`, and bounded its metadata. A failure to queue the compile does not undo
         the write. Raises InvalidArgument if the pinned memories would take more than 300 tokens; then nothing is written.
@@ -125,8 +125,10 @@ class Memories:
             _check_pinned("memories.pinned", await memories.pinned(connection, scope))
             if retained.updated_count:
                 await releasing.follow(connection, scope, [*retained.memory_ids, *summary_ids], now=now)
-        is_changed = retained.created_count or retained.updated_count
-        return retained, await self._queue_compile(scope, now) if is_changed else None
+            is_waiting = bool(retained.created_count or retained.updated_count)
+            if not is_waiting and self._is_compiled(scope):  # the process may have died after this write, called again
+                is_waiting = await scopes.is_unannounced(connection, scope)
+        return retained, await self._queue_compile(scope, now) if is_waiting else None
 
     async def set_pinned(self, scope: Scope, memory_id: str, is_pinned: bool) -> Memory:
         """Pin or unpin a memory, and return it. The wiki does not change.

@@ -150,6 +150,11 @@ async def mark_dirty(connection: Connection, scope: Scope, *, through: int | Non
     await _sql.mark_dirty(connection, **scope.key, through=through, now=now)
 
 
+async def is_unannounced(connection: Connection, scope: Scope) -> bool:
+    """Return whether memories wait for which no compile was requested, as after a process that died between both."""
+    return bool(await _sql.is_unannounced(connection, **scope.key))
+
+
 async def cover_requests(connection: Connection, scope: Scope, *, through: int, now: datetime) -> None:
     """Record that memories of a timed feed up to `through` wait to be compiled. The caller holds the row."""
     await _sql.cover_requests(connection, **scope.key, through=through, now=now)

@@ -90,6 +90,12 @@ WHERE f.tenant_id = :tenant_id AND f.owner_id = :owner_id
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET dirty_through = greatest(c.dirty_through, excluded.dirty_through),
     updated_at = excluded.updated_at;
 
+-- name: is_unannounced$
+-- Whether memories were written to the built-in feed for which no compile was ever requested.
+SELECT f.change_seq > coalesce(c.dirty_through, 0) FROM memory_feeds f LEFT JOIN wiki_compile_cursors c
+    ON c.tenant_id = f.tenant_id AND c.owner_id = f.owner_id
+WHERE f.tenant_id = :tenant_id AND f.owner_id = :owner_id;
+
 -- name: cover_requests!
 -- Sets the position up to which memories of a timed feed wait; it goes back if the clock does.
 UPDATE wiki_compile_cursors SET dirty_through = :through, updated_at = :now WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

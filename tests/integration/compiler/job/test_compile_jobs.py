@@ -15,6 +15,7 @@ from compiler.planners.model_planner import CostMeter
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings, Costs, Flags
 from compiler.state.access import PooledAccess
+from sidecar.services.memories import Memories
 from store.compile import jobs, scopes
 from store.compile.jobs import BUCKET_S, Enqueued, JobOptions, JobStatus, Trigger
 from store.compile.scopes import Lease
@@ -135,6 +136,17 @@ async def test_retain_during_a_job_gets_a_job_that_reads_it(pools: Pools) -> Non
     assert claim is not None
     await write(pools, journal(5, first=5))
     assert (await wish(pools)).outcome is Enqueued.ENQUEUED
+
+
+async def test_write_of_a_process_that_died_before_its_request_is_compiled_when_it_is_repeated(pools: Pools) -> None:
+    await write(pools, journal(5))
+    service = Memories(pools, now=Clock())
+    assert (await service.retain(SCOPE, journal(5)))[1] is Enqueued.ENQUEUED
+    assert (await service.retain(SCOPE, journal(5)))[1] is None
+    await compiled(pools, engine_on(pools))
+    assert (await service.retain(SCOPE, journal(5)))[1] is None
+    (job,) = await all_jobs(pools)
+    assert job.metrics["records_read"] == 5
 
 
 async def test_announced_but_unread_memory_gets_its_own_job(pools: Pools) -> None:
