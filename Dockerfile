@@ -8,7 +8,7 @@ RUN python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/sidecar
 COPY requirements.lock ./
 RUN /opt/pip/bin/pip download --no-cache-dir --no-deps --require-hashes --requirement requirements.lock --dest /wheels
 COPY . .
-RUN /opt/pip/bin/pip --python /opt/sidecar/bin/python install --no-cache-dir --no-index --find-links /wheels ".[multilingual]"
+RUN /opt/pip/bin/pip --python /opt/sidecar/bin/python install --no-cache-dir --no-index --find-links /wheels ".[multilingual,mcp]"
 
 FROM ${BASE}
 RUN groupadd --gid 10001 sidecar \
