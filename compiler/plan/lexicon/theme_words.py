@@ -177,7 +177,7 @@ Nature: nature? in_nature with_nature into_nature of_nature to_nature nature_has
 Beach: beach beaches seaside playa playas praia praias strand plage plages
 Mountains: mountain mountains montana montanas montanha montanhas berge gebirge montagne montagnes
 Forests: forest forests rainforest bosque bosques floresta wald foret
-Lakes and rivers: lake lakes river rivers lago lagos rio_grande see_im seeufer lac
+Lakes and rivers: lake lakes river rivers lago lagos? rio_grande see_im seeufer lac
 Waterfalls: waterfall waterfalls cascada cachoeira wasserfall cascade
 Parks: park parks national_park national_parks parque parques parc
 Sunsets and sunrises: sunset sunsets sunrise sunrises atardecer por_do_sol sonnenuntergang coucher_de_soleil
@@ -198,8 +198,8 @@ Snow and storms: snowfall snowstorm heatwave heat_wave thunderstorm clima_frio
 """
 _FOOD = """
 Food: food? foods? favorite_food favourite_food comfort_food street_food fast_food italian_food mexican_food chinese_food
-  thai_food indian_food japanese_food korean_food french_food greek_food spanish_food cuisine cuisines foodie comida?
-  essen? nourriture?
+  thai_food indian_food japanese_food korean_food french_food greek_food spanish_food cuisine? foodie comida?
+  italian_cuisine local_cuisine haute_cuisine essen? nourriture?
 Cooking: cook cooks cooking cooked recipe recipes chef? cooking_class cooking_classes culinary cocina? cocinar receta
   recetas cozinhar cozinha? receita receitas kochen gekocht rezept rezepte cuisiner recette recettes
   clases_de_cocina clase_de_cocina curso_de_cocina libro_de_cocina aulas_de_cozinha curso_de_cozinha
@@ -310,7 +310,7 @@ Programming: coding_bootcamp coding_boot_camp programming coding code_review sof
   app_development hackathon programacion programacao programmieren programmation
 Technology: technology gadget gadgets laptop computer? computers? smartphone artificial_intelligence machine_learning
   chatgpt robotics robots tecnologia technologie ordenador computador
-Cars: car cars vehicle vehicles auto_engineering car_engine car_show mechanic coche coches carro carros voiture
+Cars: car cars vehicle vehicles auto_engineering car_engine car_show mechanic coche coches carro carros voiture?
   voitures werkstatt
 Motorcycles: motorcycle motorcycles motorbike motocicleta motorrad
 Volunteering: volunteer volunteers volunteering volunteered voluntario voluntarios voluntariado ehrenamt ehrenamtlich

@@ -28,6 +28,7 @@ from compiler.plan.names.spotting import (
     themed,
 )
 from compiler.plan.names.themes import is_form
+from compiler.plan.names.tokens import capitals
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.german_nouns import is_german_compound, is_german_noun
 from compiler.plan.text.kin import introductions, is_owned, kind_of
@@ -93,7 +94,7 @@ class Subject:
         if full and self._may_be_person:
             best = min(full, key=lambda key: (-counts[key], -len(key), key))
         spellings = (name for name in self.names if plain_key(name) == best)
-        title = min(spellings, key=lambda name: (-_capitals(name), -self.names[name], name))
+        title = min(spellings, key=lambda name: (-capitals(name), -self.names[name], name))
         return title if unowned and not title.islower() else f"{title[0].upper()}{title[1:]}"
 
     @property
@@ -108,10 +109,6 @@ class Subject:
         """The plain keys of all its names, including the page's."""
         of_page = (plain_key(alias.display) for alias in self.page.aliases) if self.page else ()
         return frozenset(key for key in (*map(plain_key, self.names), *of_page) if key)
-
-
-def _capitals(name: str) -> int:
-    return sum(word[0].isupper() for word in name.split())
 
 
 def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subject]:
@@ -307,7 +304,7 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
     for key in sorted(found, key=lambda one: (len(one), one)):
         subject = found[key]
         plural = kept.get(f"{key}s")
-        if subject.page is None and plural is not None and _is_plural(plural, subject):
+        if subject.page is None and plural is not None and _is_plural(plural, subject, kept):
             plural.take(subject)
             del kept[key]
         elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and _is_short(subject):
@@ -371,9 +368,13 @@ def _are_distinct(subject: Subject, longer: Subject) -> bool:
     return are_distinct(subject.key, longer.key, (plain_key(sentence) for text in both for sentence in sentences(text)))
 
 
-def _is_plural(plural: Subject, subject: Subject) -> bool:
-    """Return whether a name is another one in capitals plus a small s: NFTs of NFT. CSS is not a plural of CS."""
-    return any(name.isupper() and f"{name}s" in plural.names for name in subject.names)
+def _is_plural(plural: Subject, subject: Subject, found: Collection[str]) -> bool:
+    """Return whether a name is a plural: NFTs of NFT; the Brandts of Brandt, if no full name has it. CSS is none of CS."""
+    if any(name.isupper() and f"{name}s" in plural.names for name in subject.names):
+        return True
+    has_other = len(subject.key) <= SHORTEST_NICKNAME or any(other.endswith(f" {subject.key}") for other in found)
+    texts = (f" {plain_key(memory.text)} " for memory in plural.memories.values())
+    return not has_other and any(f" the {plural.key} " in text for text in texts)
 
 
 def _longer(key: str, found: Mapping[str, Subject], *, is_called: bool) -> Subject | None:

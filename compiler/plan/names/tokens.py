@@ -62,6 +62,11 @@ def bare_key(token: str) -> str:
     return plain_key(bare(token))
 
 
+def capitals(name: str) -> int:
+    """Return how many words of a name begin with a capital."""
+    return sum(word[0].isupper() for word in name.split())
+
+
 def _streets_ended(tokens: list[str]) -> Iterator[str]:
     """Yield the tokens; the stop after a street is one of its own: `on Main St. The shop`, and not `at St. Anne's`."""
     before = ""

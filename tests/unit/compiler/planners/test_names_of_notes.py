@@ -96,6 +96,7 @@ def test_word_that_only_opens_sentences_is_a_name_by_what_it_does(texts: tuple[s
         (("Professor Adeyemi heads the lab.", "Adeyemi wants the draft by May."), "Professor Adeyemi"),
         (("La pediatra es la doctora Sanchís.", "Doctora Sanchís pidió un análisis."), "Doctora Sanchís"),
         (("Dona Amélia do Café Lírio quer bolos.", "A Dona Amélia tem setenta anos."), "Dona Amélia"),
+        (("Mr. Okumu came with a jigsaw.", "The Okumus brought soup.", "We sat behind the Okumus."), "Okumus"),
         (("Customer Vexel GmbH has an export.", "We lost Vexel in May."), "Vexel"),
     ],
 )
