@@ -15,6 +15,7 @@ BEGIN
         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND has_table_privilege(c.oid, 'SELECT')
             AND (SELECT count(*) FROM pg_attribute k WHERE k.attrelid = c.oid AND k.attname IN ('tenant_id', 'owner_id')) = 2
             AND e.typcategory NOT IN ('B', 'D', 'N', 'R', 'T', 'V') AND e.typname NOT IN ('uuid', 'xid8', 'halfvec', 'vector')
+            AND NOT (e.typname = 'bytea' AND a.attname ~ '(hash|sha256|signature|fingerprint|key)$')
         GROUP BY c.relname ORDER BY c.relname
     LOOP
         EXECUTE format('SELECT count(*) FROM %I t WHERE t.tenant_id = $1 AND t.owner_id = $2 AND ('

@@ -11,7 +11,8 @@ UPDATE background_jobs SET status = 'running', attempt = attempt + 1, lease_hold
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT job_id FROM background_jobs
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id
-        AND ((status = 'pending' AND (not_before <= :now::timestamptz OR created_at > :now::timestamptz + interval '10 minutes'))
+        AND ((status = 'pending' AND (not_before <= :now::timestamptz
+                OR (created_at > :now::timestamptz + interval '10 minutes' AND not_before >= created_at)))
             OR (status = 'running' AND (lease_until <= :now OR lease_until > :until::timestamptz + interval '10 minutes')))
     ORDER BY not_before, created_at, job_id LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING job_id, kind, subject, attempt;
@@ -38,7 +39,8 @@ UPDATE background_jobs SET status = 'running', attempt = attempt + 1, lease_hold
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT b.job_id FROM background_jobs b
     WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.kind = :kind AND b.subject = :subject
-        AND ((b.status = 'pending' AND (b.not_before <= :now::timestamptz OR b.created_at > :now::timestamptz + interval '10 minutes'))
+        AND ((b.status = 'pending' AND (b.not_before <= :now::timestamptz
+                OR (b.created_at > :now::timestamptz + interval '10 minutes' AND b.not_before >= b.created_at)))
             OR (b.status = 'running' AND (b.lease_until <= :now OR b.lease_until > :until::timestamptz + interval '10 minutes')))
     ORDER BY b.status DESC, b.not_before, b.created_at, b.job_id LIMIT 1)
     AND NOT EXISTS (

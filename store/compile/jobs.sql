@@ -100,7 +100,8 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT job_id FROM wiki_compile_jobs
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id
         AND (status = 'running' OR (status = 'pending' AND (not_before <= :now
-            OR greatest(created_at, claimed_at) > :now::timestamptz + interval '10 minutes')))
+            OR (greatest(created_at, claimed_at) > :now::timestamptz + interval '10 minutes'
+            AND not_before >= greatest(created_at, claimed_at)))))
     ORDER BY status = 'running' DESC, created_at, sequence, job_id LIMIT 1)
 RETURNING job_id, status, trigger, attempt, input, metrics, error, parent_job_id, sequence, hops, cancel_requested, created_at,
     not_before, claimed_at, finished_at;
@@ -110,7 +111,8 @@ RETURNING job_id, status, trigger, attempt, input, metrics, error, parent_job_id
 SELECT job_id FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id
     AND (status = 'running' OR (status = 'pending' AND (not_before <= :now
-        OR greatest(created_at, claimed_at) > :now::timestamptz + interval '10 minutes')))
+        OR (greatest(created_at, claimed_at) > :now::timestamptz + interval '10 minutes'
+            AND not_before >= greatest(created_at, claimed_at)))))
 ORDER BY status = 'running' DESC, created_at, sequence, job_id LIMIT 1;
 
 -- name: record_job$

@@ -94,7 +94,7 @@ async def hits(connection: Connection, scope: Scope, word: str, *, limit: int) -
 
 
 async def rows_holding(connection: Connection, scope: Scope, word: str) -> dict[str, int]:
-    """Return how many of the owner's rows contain a word, in any case and any column, by table.
+    """Return how many of the owner's rows contain a word, in any case and in any column of texts, by table.
 
     Accents may be composed or decomposed: rows are counted for both, and the larger number is returned.
     """

@@ -177,6 +177,8 @@ def _is_abbreviation(text: str, stop: regex.Match[str]) -> bool:
     if word.isdigit():
         return len(word) <= 2 and _MONTH.match(text, stop.end()) is not None  # am 3. Mai
     following = text[stop.end()]
+    if word == "eng" and before[0].islower():  # German: narrow
+        return False
     if (len(word) == 1 and word != "i") or word in _ABBREVIATIONS:  # J. Smith, but "you and I."
         return True
     return _DOTTED.fullmatch(word) is not None or (word in _BEFORE_NUMBERS and following.isdigit())

@@ -18,7 +18,7 @@ from store.text.words import STOP_WORDS
 
 _SHORTEST = 3
 _NAMES = frozenset(["names", "name's"])  # `her names kim`
-_BEGINNING = re.compile(r"(?:^|[.!?…\n]\s*)([^\W\d_])")
+_BEGINNING = re.compile(r"(?:^|[.!?…\n])[^\S\n]*([^\W\d_])")
 _WORD = re.compile(r"(?<![\w'’@#/.])[^\W\d_]+(?![\w@/]|['’](?!s\b))")
 # Words that a run of words in capitals has only where everything is in capitals, and not in `US GP`.
 _SHOUTED = (STOP_WORDS | PREDICATES) - {"us", "it"}
@@ -40,7 +40,7 @@ def has_deliberate_capitals(text: str) -> bool:
 
 @cached_if_short(4096)
 def small_names(text: str) -> tuple[str, ...]:
-    """Return the words of an utterance in lower case that may be names: those that are mostly written with a capital.
+    """Return the words of an utterance in lower case that may be names: those that are not among the frequent words.
 
     None if the utterance does not begin with a small letter, or is German.
     """
@@ -56,8 +56,10 @@ def introduced(text: str) -> frozenset[str]:
     """Return the words of an utterance in lower case that are certainly names, as `small_names` has them: those after a word like
     `cousin` or `called`.
     """
-    words = _WORD.findall(text)
-    after = {word for before, word in pairwise(words) if plain_key(before) in NAMING or before in _NAMES}
+    said = _said(text)
+    words = list(_WORD.finditer(said))
+    beside = ((one, other) for one, other in pairwise(words) if said[one.end() : other.start()].isspace())
+    after = {other[0] for one, other in beside if plain_key(one[0]) in NAMING or one[0] in _NAMES}
     return frozenset(after).intersection(small_names(text))
 
 

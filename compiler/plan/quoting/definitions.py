@@ -109,9 +109,10 @@ def is_lasting(sentence: str, keys: Collection[str]) -> bool:
     """Return whether a short sentence says only who or what the subject is, or what it works: `Jon is an architect`, and neither
     `Jon, an architect, is ill` nor `Jon left the lab`.
     """
-    said = [_signed(clause, key) for clause in _every_clause(sentence, keys) for key in keys]
+    clauses = _every_clause(sentence, keys)
+    said = [_signed(clause, key) for clause in clauses for key in keys]
     is_state = any(_IS_KIND.match(one) or _KIND_IS.match(one) or _HAS_ROLE.match(one) for one in said)
-    return is_state and len(said[0].split()) <= _SHORT_WORDS and not any(map(_ENDED.search, said))
+    return is_state and len(clauses[0].split()) <= _SHORT_WORDS and not any(map(_ENDED.search, said))
 
 
 def _every_clause(sentence: str, keys: Collection[str]) -> list[str]:

@@ -58,11 +58,15 @@ async def bounded_stdio(command: Sequence[str], env: Mapping[str, str], *, grace
             finally:
                 tasks.cancel_scope.cancel()
     finally:
-        with anyio.CancelScope(shield=True):
-            await _stop(process, grace_s)
-        transport.close()  # a process that left the group may hold the pipes open
-        for stream in (to_session, received, sent, from_session):
-            stream.close()
+        try:
+            with anyio.CancelScope(shield=True):
+                await _stop(process, grace_s)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # what the process left behind
+            transport.close()  # a process that left the group may hold the pipes open
+            for stream in (to_session, received, sent, from_session):
+                stream.close()
 
 
 class _Pipes:
@@ -85,7 +89,7 @@ class _Pipes:
                         self._settle(message)
                         await inbox.send(SessionMessage(message))
                 if self._unanswered_bytes > MOST_ANSWER_BYTES:
-                    for request_id in self._waiting:
+                    for request_id in tuple(self._waiting):
                         error = ErrorData(code=TOO_LARGE, message="")
                         await inbox.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=error)))
 

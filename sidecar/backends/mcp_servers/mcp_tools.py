@@ -193,9 +193,9 @@ class _Session:
 
     def give_up(self) -> None:
         """Tell the session to end, even if it is not open yet, without waiting."""
+        if not (self._ending.is_set() or self._client.done()):
+            self._task.cancel()  # once: a second cancellation would interrupt the end of the process
         self._ending.set()
-        if not self._client.done():
-            self._task.cancel()
 
     async def _hold(self) -> None:
         async with AsyncExitStack() as stack:

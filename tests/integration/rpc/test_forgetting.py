@@ -29,7 +29,7 @@ from tests.support.waiting import until
 OWNER = an_agent().identity
 SCOPE = Scope(OWNER.tenant_id, next(iter(OWNER.owner_ids or ())))
 LONG_AGO = NOW - timedelta(days=30)
-A_VECTOR = "VALUES ($1, $2, 1, '[0.2, 20]', 'rain', '\\x2020')"
+A_VECTOR = "VALUES ($1, $2, 1, '[0.2, 20]', 'rain', '\\x3230')"
 
 
 @pytest.fixture

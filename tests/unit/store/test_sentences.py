@@ -28,6 +28,7 @@ def sentences(text: str) -> list[str]:
         ["Am 3. Mai kam Hr. Weber z.B. mit dem Zug an.", "Er blieb bis zum Abend dort."],
         ["Es ist ca. 5 km bis zur Küste, d.h. eine Stunde.", "Danach kommt das Meer in Sicht."],
         ["Fomos com a mãe à Dra. Filomena e ao Eng. Sousa.", "Correu tudo bem no fim."],
+        ["Die Wohnung ist uns zu eng.", "Wir ziehen im Mai um."],
         ["La Sra. Díaz llegó tarde a la reunión.", "¿Quién la estaba esperando allí?", "¡Nadie la esperaba, claro!"],
         [
             "港口在黎明时分向所有的船只开放并收取费用。",

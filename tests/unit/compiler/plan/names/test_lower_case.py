@@ -82,6 +82,9 @@ def test_person_without_a_capital_has_a_page_if_a_message_introduces_them() -> N
         ("Kim: a vet called jonno came", {"jonno"}),
         ("Kim: my cousin said so", set()),
         ("Kim: jonno came", set()),
+        ("Kim: out with my mate. jonno came too", set()),
+        ("Kim: my colleague, knackered as ever", set()),
+        ("coach: jonno for all", set()),
     ],
 )
 def test_names_that_a_message_in_lower_case_introduces(text: str, names: set[str]) -> None:

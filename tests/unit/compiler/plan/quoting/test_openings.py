@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from compiler.plan.quoting.definitions import is_lasting
 from compiler.plan.quoting.openings import opening, opening_line
 from tests.support.compiler.plan_cases import START, memory
 
@@ -90,6 +91,11 @@ def test_clause_about_another_is_no_part_of_an_opening() -> None:
 def test_opening_that_may_stop_being_true_tells_its_day(key: str, text: str, *, is_dated: bool) -> None:
     seen = memory("m1", text)
     assert opening_line([(seen, (text,))], {key}) == (f"2026-03-01: {text}" if is_dated else text, seen)
+
+
+def test_sentence_is_lasting_or_not_whichever_name_comes_first() -> None:
+    text = "Olga Baker is the architect of our new house by the old harbour in east Porto."
+    assert is_lasting(text, ("olga baker", "olga")) == is_lasting(text, ("olga", "olga baker"))
 
 
 def test_theme_opens_with_what_is_told_and_not_with_what_somebody_says_of_it() -> None:
