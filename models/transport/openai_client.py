@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx
 
 from models.errors import CredentialsMissing, InvalidRequest, ModelUnavailable
-from models.transport.refusals import ProviderRefusal, provider_error, retry_after_s
+from models.transport.refusals import ProviderRefusal, provider_error, retry_after_s, why_unreadable
 
 # A long answer with logprobs is a few megabytes; a larger response is not a valid answer.
 _MOST_BYTES: Final = 32 * 2**20
@@ -102,19 +102,13 @@ def _object(body: bytes) -> dict[str, Any] | None:
 
 def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: str) -> ProviderRefusal:
     """Return the server's refusal. Some gateways send errors with status 200; then the error's code is used as status."""
-    error_fields = {"message": _no_object(response)} if fields is None else _error_fields(fields)
+    unreadable = {"message": why_unreadable(response.headers, "a JSON object")}
+    error_fields = unreadable if fields is None else _error_fields(fields)
     code, status = str(error_fields.get("code") or error_fields.get("type") or ""), response.status_code
     if response.is_success:
         status = int(code) if code.isdecimal() and len(code) == 3 else 502
     message = str(error_fields.get("message") or "")
     return ProviderRefusal(status, code, message.replace(key, "…") if key else message, retry_after_s(response.headers))
-
-
-def _no_object(response: httpx.Response) -> str:
-    encoding = response.headers.get("content-encoding", "identity")
-    return (
-        "not a JSON object" if encoding == "identity" else f"compressed as {encoding[:20]!r}, which the request refused"
-    )
 
 
 def _error_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:

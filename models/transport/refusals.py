@@ -91,6 +91,12 @@ def provider_error(refusal: ProviderRefusal) -> ProviderError:
     return _kind_of(refusal)(refusal.detail)
 
 
+def why_unreadable(headers: Mapping[str, str], wanted: str) -> str:
+    """Return why a response's body is not `wanted` (`JSON`): it may be compressed, although the request refuses that."""
+    encoding = headers.get("content-encoding", "identity")
+    return f"not {wanted}" if encoding == "identity" else f"compressed as {encoding[:20]!r}, which the request refused"
+
+
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait from the headers, 0 to a day; None without a header.
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import orjson
 
-from models.transport.refusals import retry_after_s
+from models.transport.refusals import retry_after_s, why_unreadable
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,
@@ -98,9 +98,7 @@ async def get(backend: str, service: httpx.AsyncClient, request: httpx.Request, 
     try:
         return Got(_parsed(body), dict(response.headers))
     except (ValueError, RecursionError) as error:
-        encoding = response.headers.get("content-encoding", "identity")
-        reason = "not JSON" if encoding == "identity" else f"compressed as {encoding[:20]!r}, which the request refused"
-        raise AnswerUnreadable(backend, reason) from error
+        raise AnswerUnreadable(backend, why_unreadable(response.headers, "JSON")) from error
 
 
 def _parsed(body: bytes) -> Any:

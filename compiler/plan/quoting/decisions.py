@@ -153,7 +153,8 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
     if marker and _LONG_AGO.search(plain_key(text[: marker.start()])):
         return ""
     if marker and _is_own(sentence, text[: marker.start()]):
-        decided = f"{against[0] if (against := _AGAINST.search(marker[0])) else ''}{text[marker.end() :]}"
+        against = _AGAINST.search(marker[0])
+        decided = text[against.start() + marker.start() if against else marker.end() :]
         _, colon, clause = decided.partition(": ")
         if colon and _COMMITTED.search(clause) and not FIRST_PERSON.isdisjoint(plain_key(clause).split()[:1]):
             return clause

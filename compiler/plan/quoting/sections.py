@@ -132,7 +132,7 @@ def _place(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Roo
 def _slug_and_heading(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Room) -> tuple[str, str]:
     is_own = _is_of_subject(sentence, keys)
     sentence = _without_kin(sentence, keys)
-    first = (sentences(sentence.removeprefix(f"{speaker_of(sentence)}: ")) or ("",))[0]
+    first = next(iter(sentences(sentence.removeprefix(f"{speaker_of(sentence)}: "))), "")
     own = _theme(first) if is_own else ""
     area = area_of(" ".join(first.split()[:AREA_WORDS])) if is_own and not own else ""
     if not own and not area and room.sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:

@@ -1,1 +1,1 @@
-"""Clients of MCP servers: their tools, and the bounded HTTP transport."""
+"""Clients of MCP servers: their tools, and the bounded transports over HTTP and standard input and output."""

@@ -125,8 +125,10 @@ async def test_process_that_dies_within_its_answer_is_unavailable() -> None:
     await tools.close()
 
 
-async def test_process_that_neither_exits_nor_heeds_signals_is_killed_with_its_children(tmp_path: Path) -> None:
-    script = f"trap '' TERM; sleep 1000 & echo $$ $! > {tmp_path}/pids; cat > /dev/null; wait"
+@pytest.mark.parametrize("ends", ["trap '' TERM", "true"], ids=["neither exits nor heeds signals", "exits at once"])
+async def test_process_is_ended_with_its_children(tmp_path: Path, ends: str) -> None:
+    is_stubborn = ends != "true"
+    script = f"{ends}; sleep 1000 & echo $$ $! > {tmp_path}/pids; cat > /dev/null{'; wait' if is_stubborn else ''}"
     async with bounded_stdio(("sh", "-c", script), {}, grace_s=0.2):
         await until((tmp_path / "pids").exists)
         await until(lambda: len((tmp_path / "pids").read_text().split()) == 2)

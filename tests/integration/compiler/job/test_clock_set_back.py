@@ -96,6 +96,18 @@ async def test_other_background_work_of_that_time_is_due(pools: Pools, ahead: ti
     assert found[2] is None
 
 
+async def test_background_work_of_that_time_that_fails_waits_for_its_retry(pools: Pools) -> None:
+    await write(pools, journal(1))
+    async with scoped(pools.background, SCOPE) as connection:
+        await background.enqueue(connection, SCOPE, "k", "fails", now=NOW + timedelta(days=1))
+        job = await background.claim(connection, SCOPE, holder="one", lease_s=60.0, now=NOW)
+        assert job is not None
+        later = NOW + timedelta(minutes=1)
+        await background.put_back(connection, SCOPE, job, holder="one", error="busy", not_before=later)
+        assert await background.claim(connection, SCOPE, holder="one", lease_s=60.0, now=NOW) is None
+        assert await background.claim(connection, SCOPE, holder="one", lease_s=60.0, now=later) is not None
+
+
 @pytest.mark.parametrize("ahead", AHEAD)
 async def test_decay_of_that_time_is_due_but_not_what_was_ordered_for_later(pools: Pools, ahead: timedelta) -> None:
     await write(pools, journal(1))

@@ -42,7 +42,12 @@ def test_capital_at_the_start_of_a_sentence_is_deliberate_where_others_begin_sma
     text: str, *, is_deliberate: bool
 ) -> None:
     assert has_deliberate_capitals(text) == is_deliberate
-    assert [one.is_initial for one in runs(text) if one.name == "Jasmin"] in ([], [not is_deliberate])
+
+
+def test_name_with_a_deliberate_capital_is_certain() -> None:
+    text = "Kim: we met her. Jasmin. she has a goat"
+    assert ("Jasmin", False) in [(one.name, one.is_initial) for one in runs(text)]
+    assert [(one.name, one.is_initial) for one in runs(text.removeprefix("Kim: "))] == [("Jasmin", True)]
 
 
 def test_small_names_are_found_alike_whichever_names_are_known() -> None:
