@@ -18,13 +18,14 @@ from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is
 from compiler.plan.judging.once import without
 from compiler.plan.judging.parents import LISTS_OF_PEOPLE, PERIOD, PERSON, list_slugs, section_of
 from compiler.plan.judging.writing import added_lines
+from compiler.plan.names.collecting import remembered, subjects
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import surname
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import NameKind, runs
-from compiler.plan.names.subjects import Subject, remembered, subjects
+from compiler.plan.names.subjects import Subject
 from compiler.plan.names.themes import is_everyday, theme_of
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import (

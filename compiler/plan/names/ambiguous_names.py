@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from compiler.plan.lexicon.common_words import COMMON_WORDS
-from compiler.plan.names.tokens import bare, bare_key, is_capital, tokens_of
 from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.tokens import bare, bare_key, is_capital, tokens_of
 from compiler.plan.text.words import CONNECTORS, NO_NAMES, PREDICATES
 
 _MONTHS = "jan jun june april may mai julio abril avril august domingo summer autumn"

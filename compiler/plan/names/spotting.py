@@ -21,7 +21,6 @@ from compiler.plan.names.lower_case import has_deliberate_capitals, introduced, 
 from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
 from compiler.plan.names.speakers import is_talk, speaker_of
 from compiler.plan.names.themes import themes_in
-from compiler.plan.names.tokens import NO_TOKEN, bare, bare_key, is_capital, tokens_of
 from compiler.plan.text.german_nouns import (
     KINDS_BEFORE,
     determines,
@@ -34,6 +33,7 @@ from compiler.plan.text.german_nouns import (
 from compiler.plan.text.kin import kin_in
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
 from compiler.plan.text.page_words import language_of
+from compiler.plan.text.tokens import NO_TOKEN, bare, bare_key, is_capital, tokens_of
 from compiler.plan.text.words import (
     ADDRESSES,
     ALWAYS_CAPITAL,

@@ -9,8 +9,8 @@ import pytest
 
 from compiler.plan.contract import Alias, Page, PageType
 from compiler.plan.names import spelling
+from compiler.plan.names.collecting import subjects
 from compiler.plan.names.merge import SIMILARITY, Match, Matches, Resolution, Way, merger, names
-from compiler.plan.names.subjects import subjects
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal, ProposedPage
 from compiler.plan.text.markdown import alias_key

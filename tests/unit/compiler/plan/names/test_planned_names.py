@@ -9,8 +9,8 @@ import pytest
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import CreatePage, PageType
 from compiler.plan.judging import leaf
+from compiler.plan.names.collecting import subjects
 from compiler.plan.names.merge import Matches
-from compiler.plan.names.subjects import subjects
 from compiler.plan.proposal import Proposal
 from compiler.plan.text.markdown import plain_key, slug
 from compiler.planners import gazetteer
