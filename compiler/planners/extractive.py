@@ -186,7 +186,8 @@ def _updates(
 
 
 def _page(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> ProposedPage:
-    kind = PageType.TOPIC if subject.kind in (NameKind.CITY, NameKind.THEME) else PageType.ENTITY
+    is_topic = subject.kind is NameKind.THEME or (subject.kind is NameKind.CITY and subject.is_told)
+    kind = PageType.TOPIC if is_topic else PageType.ENTITY
     summary, proof = _summary(subject, found)
     aliases = tuple(_alias(subject, name) for name in sorted(subject.names))
     if surname(subject.key):

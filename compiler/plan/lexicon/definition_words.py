@@ -60,11 +60,17 @@ possessive
   french: mon ma notre son sa
   italian: mio mia
 no kind
-  english: reason best only one ones same worst bit lot little problem answer question mess
+  english: reason best only one ones same worst bit lot little problem answer question mess name surname nickname
   german: beste besten bester einzige einzigen einziger letzte letzten letzter grund
   spanish: mejor peor unico unica mismo misma problema
   portuguese: melhor pior mesmo mesma
   french: meilleur meilleure seul seule
+aim
+  english: plan idea goal aim choice hope dream wish destination answer winner question
+  german: plan idee ziel wunsch wahl traum antwort frage
+  spanish: plan idea meta objetivo deseo sueno destino respuesta pregunta
+  portuguese: plano ideia meta objetivo desejo sonho destino resposta pergunta
+  french: plan idee but souhait choix reve destination reponse question
 no office
   english: old new first next last whole own favourite favorite dear poor usual best other and
   german: neue neuen neuer alte alten erste ersten ganze und

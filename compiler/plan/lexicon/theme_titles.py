@@ -160,7 +160,7 @@ Parties and gatherings | Feste und Treffen | Fiestas y reuniones | Festas e enco
 Holidays and celebrations | Feiertage und Feste | Fiestas y celebraciones | Feriados e celebrações | Fêtes et célébrations
 Loss and grief | Verlust und Trauer | Pérdida y duelo | Perda e luto | Deuil
 Community | Gemeinschaft | Comunidad | Comunidade | Communauté
-Faith | Glaube | Fe | Fé | Foi
+Religion | Religion | Religión | Religião | Religion
 Goals and dreams | Ziele und Träume | Metas y sueños | Metas e sonhos | Objectifs et rêves
 Creativity | Kreativität | Creatividad | Criatividade | Créativité
 Career | Beruf | Carrera profesional | Carreira | Carrière

@@ -275,7 +275,7 @@ LGBTQ+ life: lgbtq lgbtq+ lgbtqia+ lgbt transgender gender_identity pride_parade
   came_out_as queer nonbinary
 Self-acceptance: self_acceptance authentic_self authenticity authentically true_self self_discovery
   be_myself
-Faith: faith church churches prayer praying mosque bible religion religious iglesia igreja kirche moschee eglise
+Religion: faith church churches prayer praying mosque bible religion religious iglesia igreja kirche moschee eglise
 """
 _MIND = """
 Goals and dreams: goals? ambitions? aspirations? big_dream big_dreams dream_of life_goal life_goals new_years_resolution

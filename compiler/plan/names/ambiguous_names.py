@@ -10,13 +10,17 @@ import re
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.tokens import bare, bare_key, is_capital, tokens_of
-from compiler.plan.text.words import CONNECTORS, NO_NAMES, PREDICATES
+from compiler.plan.text.words import CONNECTORS, NAMING, NO_NAMES, PERSONAL, PREDICATES
 
 _MONTHS = "jan jun june april may mai julio abril avril august domingo summer autumn"
 _CALENDAR = frozenset(_MONTHS.split())
 # Within a sentence only a name has a capital.
 _ORDINARY = frozenset(["will", "hope", "miles", "al", "ty"])
-_GIVEN = _CALENDAR | _ORDINARY | {"christian"}
+# Words of themes: `Faith asked the nurse` names a person, `Faith is a gift` does not.
+_ART = "art"
+_THEMES = frozenset([_ART, "charity", "clay", "faith", "forest", "kitty", "latte", "noel", "river"])
+_GIVEN = _CALENDAR | _ORDINARY | _THEMES | {"christian"}
+_ARTICLES = frozenset(["the", "a", "an"])
 # They open questions and wishes: `Will Ana come?`, `Hope Ana is well`.
 _VERBS = frozenset(["will", "may", "hope"])
 _BEFORE_OTHERS = """
@@ -42,9 +46,9 @@ SPEAKERS = _ORDINARY | {"christian"}
 
 
 def is_ambiguous(word: str) -> bool:
-    """Return whether the word is a name only in some contexts."""
+    """Return whether the word is a name only in some contexts; not Art, which is a theme's title."""
     key = plain_key(bare(word))
-    return key in _GIVEN or key in _COUNTRIES
+    return (key in _GIVEN and key != _ART) or key in _COUNTRIES
 
 
 def is_written(key: str, text: str) -> bool:
@@ -75,19 +79,25 @@ def person_in(run: list[str], before: str, after: str, *, is_initial: bool) -> s
     """
     start = next((at for at, word in enumerate(run) if plain_key(bare(word)) in _GIVEN or not _is_common(word)), 0)
     words, before = run[start:], run[start - 1].lower() if start else before
-    if _is_dated(before):
+    is_month = bool(words) and plain_key(bare(words[0])) in _CALENDAR
+    if _is_dated(before) if is_month else before in _ARTICLES:
         return ""
     is_initial = is_initial and not start
     if len(words) == 2 and _begins_name(words, is_initial=is_initial):
         return f"{words[0]} {bare(words[1])}"
-    return bare(words[0]) if len(words) == 1 and _is_person(words[0], after, is_initial=is_initial) else ""
+    is_named = before in NAMING
+    is_person = len(words) == 1 and _is_person(words[0], after, is_initial=is_initial, is_named=is_named)
+    return bare(words[0]) if is_person else ""
 
 
-def _is_person(word: str, after: str, *, is_initial: bool) -> bool:
+def _is_person(word: str, after: str, *, is_initial: bool, is_named: bool) -> bool:
     """Return whether a word that stands alone is a person: `Jun wrote it`, `we met Will`, `Will's car`."""
     key = plain_key(bare(word))
     if key not in _GIVEN:
         return False
+    if key in _THEMES:
+        is_sure = is_named or plain_key(after) in PERSONAL
+        return is_sure or (not is_initial and (key != _ART or bare(word) != word or plain_key(after) in PREDICATES))
     if key in _ORDINARY and (not is_initial or bare(word) != word):
         return True
     return after.islower() and plain_key(after) in (_OF_PERSONS if key in _CALENDAR else PREDICATES)
@@ -97,7 +107,7 @@ def _begins_name(words: list[str], *, is_initial: bool) -> bool:
     """Return whether two words are a given name and a family name: `Jun Takeda`."""
     first, second = plain_key(words[0]), plain_key(bare(words[1]))
     is_family_name = second not in _NO_FAMILY_NAMES and not words[1].isupper()
-    return first in _GIVEN and is_family_name and not (is_initial and first in _VERBS)
+    return first in _GIVEN - _THEMES and is_family_name and not (is_initial and first in _VERBS)
 
 
 def _is_common(word: str) -> bool:

@@ -22,7 +22,7 @@ from compiler.plan.names.spotting import (
     themed,
 )
 from compiler.plan.names.subjects import LEAST_ACTS, SHORTEST_NICKNAME, Subject, is_person_like, joined
-from compiler.plan.names.themes import is_form
+from compiler.plan.names.themes import is_form, theme_of
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.german_nouns import is_german_compound, is_german_noun
 from compiler.plan.text.kin import introductions, kind_of
@@ -202,7 +202,8 @@ def _seen(memories: Iterable[BatchMemory], known: Collection[str]) -> dict[str, 
     for memory, names in every:
         for one in (*names, *spotted(memory.text, lookout), *themed(memory)):
             key = main_key(plain_key(one.name))
-            is_word = is_form(key) or key in HONORIFICS or begins_told(one, names, memory.text)
+            is_form_alone = is_form(key) and (one.kind is not NameKind.PERSON or theme_of(key) != "")
+            is_word = is_form_alone or key in HONORIFICS or begins_told(one, names, memory.text)
             if key and (one.kind is NameKind.THEME or one.is_told or not is_word):
                 found.setdefault(key, Subject(key)).see(one, memory)
     return found

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
+from itertools import pairwise
 
 from compiler.plan.contract import BatchMemory
 from compiler.plan.facts.past import Origin, origin
@@ -98,6 +99,7 @@ _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
 _COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 _APART = frozenset(["&"])
+_PARTING = frozenset([",", ";", ":", ".", "!", "?", "(", ")", "\n", "–", "—"])
 
 
 def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
@@ -185,7 +187,8 @@ def spotted(text: str, known: Known) -> list[Spotted]:
         if not shared and len(words) == 1 and is_ambiguous(words[0]):
             continue
         written = [one for one in tokens[start:end] if one.lower() != one.upper() and one not in CONNECTORS]
-        if not (shared or all(one[0].isupper() for one in written)) or _is_within(tokens, start, end):
+        is_written = shared or all(one[0].isupper() for one in written)
+        if not is_written or _is_parted(tokens[start:end]) or _is_within(tokens, start, end):
             continue
         if not any(begin <= start and end <= stop and end - start < stop - begin for begin, stop in shared):
             name = " ".join(words)
@@ -353,6 +356,11 @@ def _is_within(tokens: list[str], start: int, end: int) -> bool:
     return (not is_owner and after < len(tokens) and _is_telling(tokens[after])) or (
         before >= 0 and _is_telling(tokens[before]) and bare(tokens[before]) == tokens[before]
     )
+
+
+def _is_parted(tokens: Sequence[str]) -> bool:
+    """Return whether a stop and a word in lower case part the words: `Detta, from the cold` is not `Detta-from-the-cold`."""
+    return any(one in _PARTING and other.islower() for one, other in pairwise(tokens))
 
 
 def _is_telling(token: str) -> bool:

@@ -5,6 +5,7 @@ A nickname or a first name joins the only subject that it can stand for; an ambi
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -24,11 +25,19 @@ from compiler.plan.text.kin import is_owned
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import addressed
 from compiler.plan.text.sentences import sentences
-from compiler.plan.text.tokens import capitals
-from compiler.plan.text.words import ADDRESSES, GENERIC, PERSONAL
+from compiler.plan.text.tokens import capitals, tokens_of
+from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, PERSONAL, PREDICATES
+from store.text.words import STOP_WORDS
 
 SHORTEST_NICKNAME = 3
 LEAST_ACTS = 2
+
+_PHRASING = STOP_WORDS - CONNECTORS
+_NO_NOUNS = STOP_WORDS | PREDICATES
+# `Another Dan`, `both Dans`, `two men called Dan`.
+_OTHER = r"another|a second|a different|(?:the|an|my|her|his|our) other|otr[oa]|outr[oa]|une? autre|eine? andere[rn]?|noch eine?"
+_SEVERAL = "two|both|three|dos|ambos|dois|duas|zwei|beide|deux"
+_NAMED = "called|named|llamad[oa]s|chamad[oa]s|namens|genannt|appele(?:e?s)?"
 
 
 @dataclass(slots=True)
@@ -83,7 +92,7 @@ class Subject:
         if full and self._may_be_person:
             best = min(full, key=lambda key: (-counts[key], -len(key), key))
         spellings = (name for name in self.names if plain_key(name) == best)
-        title = min(spellings, key=lambda name: (-capitals(name), -self.names[name], name))
+        title = min(spellings, key=lambda name: (-capitals(name), -self.names[name], sum(map(str.isupper, name)), name))
         return title if unowned and not title.islower() else f"{title[0].upper()}{title[1:]}"
 
     @property
@@ -116,7 +125,8 @@ def joined(found: dict[str, Subject]) -> dict[str, Subject]:
             del kept[key]
         elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and _is_short(subject):
             longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
-            if longer is not None and _may_join(subject, longer) and not _are_distinct(subject, longer):
+            is_joining = longer is not None and _may_join(subject, longer) and not _are_distinct(subject, longer)
+            if longer is not None and is_joining and not _has_namesakes(subject, plural):
                 longer.take(subject)
                 del kept[key]
     for key in sorted(kept, key=lambda one: (len(one), one)):
@@ -171,11 +181,36 @@ def _may_join(subject: Subject, longer: Subject) -> bool:
 
 
 def _are_distinct(subject: Subject, longer: Subject) -> bool:
-    """Return whether a sentence shows that the names are of two things."""
+    """Return whether a sentence shows that the names are of two things, or the short one is that of a thing and the longer one
+    a person's: `beside the Wilhelmina`, `Wilhelmina Rook`.
+    """
+    if is_person_like(longer.key) and any(_is_thing(subject.key, memory.text) for memory in subject.memories.values()):
+        return True
     if longer.kind is NameKind.PERSON:
         return False
     both = (memory.text for memory_id, memory in subject.memories.items() if memory_id in longer.memories)
     return are_distinct(subject.key, longer.key, (plain_key(sentence) for text in both for sentence in sentences(text)))
+
+
+def _is_thing(key: str, text: str) -> bool:
+    """Return whether the text has the name with an article and no noun after it: `on board the Wilhelmina, which`."""
+    tokens = [*tokens_of(text), "", ""]
+    follows = (
+        after
+        for article, name, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if article.lower() == "the" and plain_key(name) == key
+    )
+    return any(not after[:1].isalnum() or plain_key(after) in _NO_NOUNS for after in follows)
+
+
+def _has_namesakes(subject: Subject, plural: Subject | None) -> bool:
+    """Return whether a memory says that several bear the name: `another Dan`, `two women called Dan`, `both Dans`."""
+    name = re.escape(subject.key)
+    found = re.compile(
+        rf"\b(?:{_OTHER}) {name}\b|\b(?:{_SEVERAL})(?: \w+){{1,4}} (?:{_NAMED}) {name}\b|\b(?:{_SEVERAL}) {name}s\b"
+    )
+    every = (*subject.memories.values(), *(plural.memories.values() if plural else ()))
+    return any(found.search(plain_key(memory.text)) for memory in every)
 
 
 def _is_plural(plural: Subject, subject: Subject, found: Collection[str]) -> bool:
@@ -183,6 +218,7 @@ def _is_plural(plural: Subject, subject: Subject, found: Collection[str]) -> boo
     if any(name.isupper() and f"{name}s" in plural.names for name in subject.names):
         return True
     has_other = len(subject.key) <= SHORTEST_NICKNAME or any(other.endswith(f" {subject.key}") for other in found)
+    has_other |= subject.is_acting  # `the Finns`, and a man called Finn
     texts = (f" {plain_key(memory.text)} " for memory in plural.memories.values())
     return not has_other and any(f" the {plural.key} " in text for text in texts)
 
@@ -196,12 +232,9 @@ def _longer(key: str, found: Mapping[str, Subject], *, is_called: bool) -> Subje
     begins = [one for other, one in found.items() if other.startswith(f"{key} ")]
     if begins:
         rest = begins[0].key.split()[1:]
-        fits = (
-            begins[0].kind is NameKind.PERSON
-            or all(word in GENERIC for word in rest)
-            or begins[0].kind in (NameKind.THING, NameKind.PLACE)
-        )
-        return begins[0] if len(begins) == 1 and fits else None
+        is_phrase = not _PHRASING.isdisjoint(rest)  # `Ana-from-the-shop` is no full name
+        fits = begins[0].kind in (NameKind.PERSON, NameKind.THING, NameKind.PLACE) or GENERIC.issuperset(rest)
+        return begins[0] if len(begins) == 1 and fits and not is_phrase else None
     if not is_called or len(key) < SHORTEST_NICKNAME:
         return None
     people = [

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 
 from compiler.plan.lexicon.theme_titles import THEME_TITLES
 from compiler.plan.lexicon.theme_words import AREAS, EVERYDAY_GROUPS, MEASURE_GROUPS, THEME_GROUPS
+from compiler.plan.names.ambiguous_names import person_in
 from compiler.plan.text.german_nouns import determines, is_german, is_german_noun, is_german_theme
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.sentences import SPEAKER, sentences
@@ -52,6 +53,11 @@ _NO_NAMES = NO_NAMES | FIRST_PERSON
 _TITLE = re.compile(r"[\"“„«]([^\W\d_][^\"”“»]{2,60})[\"”“»]|(?<!\w)['‘]([^\W\d_][^'’]{2,60})['’](?!\w)")
 _FEASTS = "Holidays and celebrations"
 _FORM_OF = re.compile(r"\b(?:form|sign|symbol) of(?: (?:my|our|his|her|their|a|an))?$")
+# `We slept in the car` is not about cars.
+_CARS = "Cars"
+_ABOARD = re.compile(
+    r"\b(?:in|into|inside|from|by|on|out of|to|im|en|no|dans|em)(?: (?:the|a|my|our|his|her|their|mein|dem|el|o|la))?$"
+)
 _SIGNS = "\"'“”‘’([{*_#-—–"
 
 
@@ -139,11 +145,11 @@ def _is_meant(words: list[str], start: int, end: int, begin: int) -> bool:
 
 
 def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
-    """Return whether the words are a figure of speech or a date: `feels like a big family`, `until Easter`."""
+    """Return whether the words are a figure of speech, a date or a place: `feels like a family`, `until Easter`, `in the car`."""
     before = words[max(0, start - _LONGEST_SIMILE) : start]
     if form.title == _FEASTS and not _DATING.isdisjoint(before[-1:]):
         return True
-    if _FORM_OF.search(" ".join(before)):
+    if _FORM_OF.search(" ".join(before)) or (form.title == _CARS and _ABOARD.search(" ".join(before))):
         return True
     if "like" in before and _likens(words, start - before[::-1].index("like") - 1, start):
         return True
@@ -163,19 +169,29 @@ def _likens(words: list[str], at: int, start: int) -> bool:
 
 
 def _without_names(text: str) -> str:
-    """Return the text without runs of two or more capitalised words: a form in a name is no theme (`Park Avenue`)."""
+    """Return the text without runs of two or more capitalised words, and without people whose name is a form: a form in a name is
+    no theme (`Park Avenue`, `Faith asked the nurse`).
+    """
     kept: list[str] = []
     run: list[str] = []
+    before = ""
     pieces = (*text.split(), "")
     for at, piece in enumerate(pieces):
         is_joint = bool(run) and piece in CONNECTORS and _is_capital(pieces[at + 1].strip(_SIGNS))
         is_name = is_joint or _is_capital(piece.strip(_SIGNS))
         run.extend([piece] if is_name else [])
         if not is_name or not piece[-1].isalnum():
-            kept.extend(run if len(run) < 2 else ["."])
+            kept.extend(run if len(run) < 2 and not _is_person(run, before, "" if is_name else piece) else ["."])
             kept.extend([] if is_name else [piece])
-            run = []
+            run, before = [], piece
     return " ".join(kept)
+
+
+def _is_person(run: list[str], before: str, after: str) -> bool:
+    """Return whether a capitalised word between two pieces of text is a person's name: `a nurse called Faith`."""
+    starts = not before or before[-1] in ".!?:…"
+    word = "".join(run).strip(f"{_SIGNS}.,;:!?…)")
+    return bool(word) and bool(person_in([word], plain_key(before), plain_key(after), is_initial=starts))
 
 
 def _untitled(found: re.Match[str]) -> str:

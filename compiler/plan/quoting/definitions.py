@@ -52,7 +52,9 @@ _MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:{_WORD} )?({_WORD}) {_CALLED}"
 _IS_KIND = re.compile(
     rf"(?:\S+ ){{0,3}}{_NAME} (?:{_IS}) (?:(?:{_ANY['now or not']}) )*(?:{_AN})\b(?! (?:{_ANY['no kind']})\b)"
 )
-_KIND_IS = re.compile(rf"(?:(?!(?:it|this|that|these|those)\b)\S+ ){{1,5}}(?:{_ANY['is called']}) {_CALLED}")
+_KIND_IS = re.compile(
+    rf"(?:(?!(?:it|this|that|these|those|{_ANY['aim']})\b)\S+ ){{1,5}}(?:{_ANY['is called']}) {_CALLED}"
+)
 _LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
 # `Jon Baker, born Weiss, is her oldest friend`.
 _IS_AFTER_ASIDE = re.compile(
@@ -76,6 +78,11 @@ _ANSWERED = frozenset(["it", "this", "that", "these", "those"])
 # `Power cut today: Jon, unreachable` says when, and not who Jon is.
 _WHEN = frozenset(
     ["today", "tonight", "tomorrow", "yesterday", "now", "heute", "morgen", "gestern", "hoy", "ayer", "hoje", "ontem"]
+)
+# `Omar's boat called Jon`, `the fifth called Jon`: something else has the name.
+_BAPTISING = frozenset(["called", "named"])
+_ANOTHERS = re.compile(
+    rf"(?:\b[^\W\d_]{{2,}}s (?!(?:{'|'.join(NAMING)})\b)[^\W\d_]{{3,}}|\b(?:second|third|fourth|fifth|sixth|last|other)) $"
 )
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
 _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
@@ -210,15 +217,16 @@ def _defined(text: str, key: str) -> int:
         return KIND if _LABELS.fullmatch(text) else 0
     if _is_definition(text):
         return KIND
-    if _HAS_STATE.match(text) or _IS_FROM.match(text):
-        return 4
-    if _HAS_ROLE.match(text):
+    if _HAS_ROLE.match(text) or _IS_FROM.match(text):
         return 5
+    if _HAS_STATE.match(text):
+        return 4
     before = _BEFORE.search(text)
     if (
         before
         and not _DENIED.search(text[: before.start()])
         and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2))
+        and not (before[2] in _BAPTISING and _ANOTHERS.search(text[: before.start(2)]))
     ):
         return 5
     return 3 if _OPENS.match(text) else 1

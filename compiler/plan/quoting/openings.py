@@ -15,6 +15,7 @@ from compiler.plan.quoting.definitions import COPULA, KIND, clause, definition, 
 from compiler.plan.quoting.excerpts import bare, dated, day_of, founds, naming, tells_day
 from compiler.plan.quoting.weighing import POINTING, is_liking, is_listed, theme_place
 from compiler.plan.text.change import content_words
+from compiler.plan.text.kin import is_of_kin
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import speaks_of_self, speaks_to_other
 from compiler.plan.text.sentences import sentences
@@ -34,6 +35,7 @@ _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
 _REFERRING = re.compile(
     r"\b(?:do|does|did|doing|done) (?:that|it|so|this)\b|\b(?:says?|said|thinks?|thought) (?:yes|no|so)\b"
     r"|\b(?:(?:is|are|was|were|does|did|has|had|would|could|should|ca|wo)(?:n['’]t)?|can|will)\W*$"
+    r"|\b(?:by|of|about|with|for|from|at|to|on) (?:this|that)(?: and\b|[.,;!?])"
     r"|\bthere\b(?!['’]| (?:is|are|was|were|has|have|had|will|would|isn|aren|wasn|weren|must|may|might|can))",
     re.IGNORECASE,
 )
@@ -59,12 +61,14 @@ _ONE_PERSON = frozenset(["he", "she", "him", "her", "his", "hers"])
 _SUBJECTS = frozenset(["he", "she", "they"])
 _SEVERAL = frozenset(["they", "their"])
 _LONGEST = 240
+_MOST_NAMES = 5
 _SHORTEST_WORDS = 3
 _WORDS = 12
-_BEGINS = 3
+_BEGINS, _STATE = 3, 4
 _LONGEST_LEAD = 160
 # A change of the subject names it within these first characters: `Marmot ends now`, not `We now book the hall for Marmot`.
 _CHANGE_CHARS = 24
+_ARTICLE_CHARS = 4
 
 _SAYINGS = """
 says said thinks asked asks told wants recommends recommended suggests suggested mentions mentioned indicates indicated expresses
@@ -113,9 +117,9 @@ def place_line(memory: BatchMemory, keys: Collection[str]) -> str:
 def opening(excerpts: Iterable[str], keys: Collection[str], said_at: Mapping[str, datetime] | None = None) -> str:
     """Return the sentence that best defines the subject with these keys; empty if there are no sentences.
 
-    `said_at` maps sentences to their times. Of sentences of equal `fitness` that begin with the subject or state its change, the
-    newest is best; then the one that names the subject earliest, then the one nearest to twelve words. The order of the input
-    does not matter.
+    `said_at` maps sentences to their times. Of sentences of about equal `fitness` that begin with the subject or state its
+    change, the newest is best; then the one that names the subject earliest, then the one nearest to twelve words. The order of
+    the input does not matter.
     """
     times = said_at or {}
     return max(
@@ -135,7 +139,7 @@ def lead(excerpt: str, keys: Collection[str]) -> str:
     return " ".join(every[: every.index(first) + 1]) if first in every else every[0]
 
 
-def _order(excerpt: str, said_at: datetime, keys: Collection[str]) -> tuple[int, datetime, int, int, str]:
+def _order(excerpt: str, said_at: datetime, keys: Collection[str]) -> tuple[int, datetime, int, int, int, str]:
     text = plain_key(excerpt)
     alone = without_longer(text, excerpt, keys)
     at = min((alone.find(key) for key in keys if key in alone), default=len(text))
@@ -145,7 +149,10 @@ def _order(excerpt: str, said_at: datetime, keys: Collection[str]) -> tuple[int,
     is_change = tells_day(first) and (at <= _CHANGE_CHARS or bool(speaker_of(first)))
     is_dated = not is_theme and (is_change or definition(COPULA.sub(" est ", first), keys) >= _BEGINS)
     fit = fitness(first, keys, is_led=not excerpt.startswith(first))
-    return (fit, said_at if is_dated else OLDEST, -at, -abs(len(text.split()) - _WORDS), excerpt)
+    # Of sentences that begin with the subject and do not define it, a newer one tells more than one of slightly better form.
+    begins = at <= len(plain_key(speaker_of(first))) + _ARTICLE_CHARS
+    about = fit if is_theme or fit > _STATE else (fit + begins) // 2
+    return (about, said_at if is_dated else OLDEST, fit, -at, -abs(len(text.split()) - _WORDS), excerpt)
 
 
 def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> int:
@@ -179,6 +186,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     found -= 0 if score > _BEGINS or founds(sentence, frozenset(keys)) else 2
     is_short = score < KIND and len(content_words(sentence)) < _SHORTEST_WORDS
     found -= 2 if len(sentence) > _LONGEST or is_short else 0
+    found -= 1 if score <= _STATE and len(runs(sentence)) > _MOST_NAMES else 0
     found -= 1 if sentence.rstrip().endswith("!") else 0
     if is_theme:
         opens = runs(sentence)[:1]
@@ -208,7 +216,13 @@ def is_about_subject(sentence: str, keys: Collection[str]) -> bool:
 
 
 def is_fragment(every: Iterable[str], keys: Collection[str]) -> bool:
-    """Return whether the sentences name the subject only as the end of one and the same phrase: `the birds of Texas`."""
+    """Return whether the sentences name the subject only as the end of one and the same phrase: `the birds of Texas`, or only its
+    kin: `Anders's mother`.
+    """
+    every = list(every)
+    shown = {name for one in every for name in (spotted.name for spotted in runs(one)) if plain_key(name) in keys}
+    if shown and all(is_of_kin(name, one) for one in every for name in shown if name in one):
+        return True
     name = "|".join(sorted(map(re.escape, keys), key=len, reverse=True))
     before = re.compile(rf"(?:(\S+) {_OF} )?\b(?:{name})\b")
     found = {match[1] for one in every for match in before.finditer(plain_key(one))}

@@ -81,6 +81,15 @@ def introductions(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(found))
 
 
+def is_of_kin(name: str, text: str) -> bool:
+    """Return whether a text has a name only as that of somebody's kin: `Anders's mother came`."""
+    kin = _any(_words()["english"])
+    whole = re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+    return bool(whole) and len(whole) == len(
+        re.findall(rf"(?<!\w){re.escape(name)}['’]s? (?:\w+ )?(?:{kin})(?!\w)", text)
+    )
+
+
 def _personal(name: str) -> str:
     """Return the leading words of a name, up to the first word that cannot be part of a personal name."""
     kept: list[str] = []

@@ -76,7 +76,14 @@ american british english scottish welsh irish canadian mexican brazilian argenti
 french german austrian swiss italian spanish portuguese catalan basque dutch belgian danish norwegian swedish finnish icelandic
 polish czech slovak hungarian romanian bulgarian greek turkish croatian serbian ukrainian russian japanese chinese korean thai
 vietnamese indonesian malaysian filipino indian pakistani nepali australian african asian european latin arabic hebrew persian
-iranian israeli egyptian moroccan nigerian kenyan ethiopian jewish christian catholic muslim buddhist hindu western eastern
+iranian israeli egyptian moroccan nigerian kenyan ethiopian maltese estonian latvian lithuanian slovenian bosnian albanian
+macedonian belarusian armenian kazakh uzbek afghan iraqi syrian lebanese jordanian palestinian saudi yemeni algerian tunisian
+libyan sudanese somali eritrean ghanaian senegalese ivorian cameroonian congolese angolan zimbabwean zambian tanzanian ugandan
+rwandan bengali bangladeshi tamil punjabi gujarati urdu hindi burmese cambodian laotian singaporean taiwanese cantonese mandarin
+mongolian tibetan hawaiian samoan maori fijian jamaican haitian honduran salvadoran guatemalan nicaraguan venezuelan ecuadorian
+bolivian paraguayan uruguayan galician breton cornish flemish frisian bavarian sicilian sardinian tuscan parisian londoner
+scandinavian nordic caribbean mediterranean polynesian lutheran protestant anglican methodist presbyterian jewish christian
+catholic muslim buddhist hindu western eastern
 deutsch portugues espanol ingles francais utc gmt tv pc ai faq diy asap rip ceo cto cfo coo hr phd url pdf
 api apis sdk cli http https html json xml csv sql db dba sre cpu gpu ram ssd dns tls ssl ssh vpn ci cd pr prs qa ui ux kpi
 kpis okr okrs sla slo
@@ -109,7 +116,7 @@ gmbh ag kg ug ohg ev inc llc ltd plc corp corporation limited sl sa sas srl lda 
 _NAMING = """
 named called nicknamed dog cat puppy pup kitten pet horse friend sister brother cousin aunt uncle son daughter wife husband
 boyfriend girlfriend partner roommate flatmate housemate bandmate teammate classmate coworker mate coach boss neighbor
-niece nephew baby llamado llamada chamado chamada genannt namens
+niece nephew baby boy girl kid stepson stepdaughter fiance fiancee llamado llamada chamado chamada genannt namens
 perro perra gato gata cachorro cachorra hund katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin
 chien ami amie soeur frere
 teacher tutor therapist plumber electrician landlord landlady dentist nurse colleague

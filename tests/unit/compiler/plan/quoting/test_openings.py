@@ -49,9 +49,9 @@ from tests.support.compiler.plan_cases import START, memory
         (
             "Olga",
             "Olga is thinking of a move.",
-            ("Olga hurt her back left foot.", "Olga says yes."),
+            ("We told Olga that her back left foot hurt.", "Olga says yes."),
         ),
-        ("Olga", "Olga is thinking of a move.", ("Olga wants to quit the choir now.", "Olga says that it isn't.")),
+        ("Olga", "Olga is thinking of a move.", ("Omar wants to quit Olga's choir now.", "Olga says that it isn't.")),
         ("Olga", "On Sunday at noon we had lunch with Olga.", ("I told her that Olga waits at the pier.",)),
         ("Olga", "Olga est morte dans son sommeil.", ("Olga est contente au port.", "Olga va quitter le bar.")),
         ("Fulda", "Ostern bei Anja in Fulda.", ("Liegt in Fulda im Klinikum.",)),
@@ -64,6 +64,20 @@ def test_page_opens_with_what_its_subject_is(name: str, defining: str, others: t
     earlier = {said: START - timedelta(days=at) for at, said in enumerate(every)}
     for times in (later, earlier):
         assert opening(every, {name.lower()}, times) == defining
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("Olga is thinking of a move.", "Olga took the house by the pier."),
+        ("Olga hurt her back left foot.", "Olga is walking to the pier again."),
+        ("Ostern mit Olga in Fulda.", "Olga hat das Haus verkauft."),
+    ],
+)
+def test_page_opens_with_the_newest_sentence_about_its_subject_if_none_defines_it(before: str, now: str) -> None:
+    times = {before: START, now: START + timedelta(days=3)}
+    assert opening((before, now), {"olga"}, times) == now
+    assert opening((now, before), {"olga"}, times) == now
 
 
 def test_clause_about_another_is_no_part_of_an_opening() -> None:

@@ -1,0 +1,125 @@
+"""Pages of names that several people bear, or a person and a thing: without a model, from notes."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.plan.contract import PageType
+from compiler.plan.names.spotting import NameKind, known_names, runs, spotted
+from compiler.plan.names.themes import themes_in
+from compiler.plan.proposal import ProposedPage
+from compiler.planners import extractive, gazetteer
+from tests.support.compiler.plan_cases import batch, memory
+
+
+def made(*texts: str) -> dict[str, ProposedPage]:
+    """Return the pages of these memories, a day apart, by title."""
+    seen = (memory(f"m{at}", text, day=at) for at, text in enumerate(texts))
+    return {one.title: one for one in extractive.plan_leaf(batch(*seen)).new_pages}
+
+
+def lines(page: ProposedPage) -> str:
+    return "\n".join(section.body_md for section in page.sections)
+
+
+FULL = ("Nils Aune runs the lab in Bergen.", "Nils Aune moved the trial to May.", "Nils Aune bought a boat.")
+
+
+@pytest.mark.parametrize(
+    "telling",
+    [
+        "There are two men called Nils in her life now.",
+        "Ivo has a new partner, yet another Nils, who talks less.",
+        "Es gibt noch einen Nils im Haus, der laut singt; noch ein Nils zieht ein.",
+        "Hoje chegou outro Nils, o vizinho, com um bolo.",
+        "Two Nilss in one week, and both Nilss want the key.",
+    ],
+)
+def test_first_name_of_several_people_joins_no_full_name(telling: str) -> None:
+    pages = made(*FULL, telling, "Nils fixed the fence by himself.", "Nils sang in the kitchen.")
+    assert "fence" not in lines(pages["Nils Aune"]) and "fence" in lines(pages["Nils"])
+    alone = made(*FULL, "Nils fixed the fence by himself.", "Nils sang in the kitchen.")
+    assert "Nils" not in alone and "fence" in lines(alone["Nils Aune"])
+
+
+def test_ship_joins_no_person_with_its_name() -> None:
+    person = ("Wilma Rook is the alderman for water.", "Wilma Rook signed the permit.", "Wilma Rook spoke for an hour.")
+    pages = made(*person, "The tug lay beside the Wilma.", "He painted the Wilma, which took a week.")
+    assert "tug" not in lines(pages["Wilma Rook"])
+    alone = made(*person, "The tug lay beside Wilma.", "Wilma painted it, which took a week.")
+    assert "tug" in lines(alone["Wilma Rook"])
+
+
+def test_quip_with_a_name_is_no_full_name_and_a_comma_parts_words() -> None:
+    pages = made(
+        "Detta moved to Oslo in May.",
+        'He said, "That is Detta, from the cold," and now he calls her Detta-from-the-cold.',
+        "Detta sewed nineteen capes.",
+    )
+    assert "Detta" in pages and not any("cold" in title for title in pages)
+    quip = spotted('He said, "That is Detta, from the cold."', known_names(["detta from the cold"]))
+    assert [one.name for one in quip] == ["Detta"]
+
+
+def test_title_has_the_spelling_of_a_name_and_not_that_of_a_shout() -> None:
+    pages = made("The bin was emptied by Gravy again.", "GRAVY has the ham.", "GRAVY ran off.", "Then Gravy slept.")
+    assert "Gravy" in pages and "GRAVY" not in pages
+
+
+@pytest.mark.parametrize(
+    ("text", "person", "themes"),
+    [
+        ("She found a carer, Faith, who is free.", "Faith", ()),
+        ("Faith said that she would stay.", "Faith", ()),
+        ("Her tutor is named Art and he is kind.", "Art", ()),
+        ("We met River at the pier.", "River", ()),
+        ("My faith is strong.", "", ("Religion",)),
+        ("Ana: Faith is a gift.", "", ("Religion",)),
+        ("She loves Art and Yoga.", "", ("Art", "Yoga")),
+        ("We walked along the River.", "", ()),
+    ],
+)
+def test_word_of_a_theme_is_a_person_where_only_a_person_has_it(text: str, person: str, themes: tuple[str, ...]) -> None:
+    people = [one.name for one in runs(text) if one.kind is NameKind.PERSON]
+    assert people == ([person] if person else [])
+    assert {"Art", "Religion", "Yoga"}.intersection(themes_in(text)) == set(themes)
+
+
+def test_person_with_a_themes_word_has_a_page_and_the_theme_another_one() -> None:
+    pages = made(
+        "She found a carer, Faith, who is free from May.",
+        "The money would keep Faith for a year.",
+        "Faith asked for a key.",
+        "Rosa goes to church on Sundays.",
+        "The church choir sang at Easter.",
+        "Rosa's church burned down.",
+    )
+    assert pages["Faith"].type is PageType.ENTITY and "church" not in lines(pages["Faith"])
+    assert all("Faith" not in lines(page) for page in pages.values() if page.type is PageType.TOPIC)
+
+
+def test_name_known_only_by_its_kin_has_no_page() -> None:
+    assert "Jorunn" not in made("Jorunn's mother may come in May.", "Jorunn's mother had not come after all.")
+    assert "Jorunn" in made("Jorunn's mother may come in May.", "Jorunn had come after all.", "Jorunn sang.")
+
+
+def test_people_of_a_country_are_no_family_of_a_man_with_that_name() -> None:
+    pages = made("Finn plays the cello.", "Finn lost the ball.", "We beat the Finns in May.", "The Finns won in June.")
+    assert "Finns" not in lines(pages["Finn"])
+
+
+@pytest.mark.parametrize(
+    ("text", "themes"),
+    [("We slept in the car.", ()), ("There was a song in her car.", ()), ("He sold the old car.", ("Cars",))],
+)
+def test_place_to_sit_is_no_theme(text: str, themes: tuple[str, ...]) -> None:
+    assert tuple(one for one in themes_in(text) if one == "Cars") == themes
+
+
+def test_city_of_texts_alone_is_an_entity_and_that_of_metadata_a_topic() -> None:
+    texts = ("We flew to Lisbon in May.", "Lisbon was full of lights.", "Ana moved to Lisbon.")
+    places = gazetteer.load()
+    for metadata, kind in ({}, PageType.ENTITY), ({"place": {"city": "Lisbon"}}, PageType.TOPIC):
+        seen = (memory(f"m{at}", text, metadata, day=at) for at, text in enumerate(texts))
+        pages = {one.title: one for one in extractive.plan_leaf(batch(*seen), gazetteer=places).new_pages}
+        assert pages["Lisbon"].type is kind
