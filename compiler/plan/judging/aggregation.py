@@ -17,6 +17,7 @@ from compiler.plan.contract import (
     Alias,
     CitedMemory,
     CreatePage,
+    DeletePage,
     DropLink,
     LinkKind,
     LinkOrigin,
@@ -34,7 +35,7 @@ from compiler.plan.contract import (
 )
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import promotion, writing
-from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, hub_cities, requirement, shows
+from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, hub_cities, is_bare, requirement, shows
 from compiler.plan.judging.titles import in_their_language
 from compiler.plan.names import naming
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
@@ -73,6 +74,7 @@ def decide(
     for section_promotion in proposal.section_promotions:
         passing.promote(section_promotion)
     passing.write()
+    passing.drop()
     passing.link(proposal.links)
     passing.score_hubs()
     return passing.gathering.decision()
@@ -147,9 +149,8 @@ class _Pass:
                 return
             self.gathering.reject("rollup_without_children", page.key.path)
             return
-        slug = (
-            writing.section_slug(proposed.section_slug) or writing.section_slug(proposed.heading) or "related_entities"
-        )
+        named = writing.section_slug(proposed.section_slug)
+        slug = named or writing.section_slug(proposed.heading) or "related_entities"
         standing = self._standing(page, slug)
         if proposed.is_whole:
             standing = self.rollups.get((page.key, slug), standing)
@@ -201,10 +202,10 @@ class _Pass:
                 planned = self.rollups.get((page.key, section.slug), section)
                 kept = tuple(key for key in planned.children if self._still(key, required))
                 self.rollups[page.key, section.slug] = replace(planned, children=kept)
-        for page_key in [key for key in self.hubs if self._count(key) < MIN_CHILDREN]:
-            self.gathering.reject("hub_with_few_children", page_key.path)
-            del self.hubs[page_key]
-            self.rollups = {place: one for place, one in self.rollups.items() if place[0] != page_key}
+        for key in [key for key in self.hubs if self._count(key) < MIN_CHILDREN]:
+            self.gathering.reject("hub_with_few_children", key.path)
+            del self.hubs[key]
+            self.rollups = {place: one for place, one in self.rollups.items() if place[0] != key}
         self.rollups = {place: self._rendered(one) for place, one in sorted(self.rollups.items())}
 
     def _required(self, page: Page) -> MemberRequirement:
@@ -316,6 +317,13 @@ class _Pass:
                 self.gathering.add(self._written(key, section))
                 self.gathering.count("parent_sections_updated")
             self._link(key, section, standing)
+
+    def drop(self) -> None:
+        """Delete the hubs that had lists alone and have no member left, unless an operator named them."""
+        for page in self.view.pages:
+            lists = (self.rollups.get((page.key, one.slug), one) for one in page.sections)
+            if page.key not in self.merger.rulings.pages and is_bare(page, lists):
+                self.gathering.items.append(DeletePage(page.key))
 
     def _parts(self, section: Section) -> tuple[Section, ...]:
         return rollup.parts(section, self.merger.pages)

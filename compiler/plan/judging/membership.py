@@ -9,15 +9,18 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from compiler.plan.batch import ParentCandidate
-from compiler.plan.contract import Page, PageKey
+from compiler.plan.contract import Page, PageKey, PromotionStatus, Section
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
+from compiler.plan.names.ruled import MANUAL
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import plain_key, slug
 
 MIN_CHILDREN = 3
+
+_DECIDED = (PromotionStatus.SUPPRESSED, PromotionStatus.PROMOTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,15 @@ def hub_cities(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) -> 
     """Return the cities that a hub's title may contain: those of candidates, and those that pages are tagged with."""
     tagged = {tag.name.partition(":")[2] for page in pages for tag in page.tags if tag.name.startswith(CITY_TAG)}
     return frozenset({one.title for one in candidates if one.kind == "city"} | tagged)
+
+
+def is_bare(hub: Page, lists: Iterable[Section]) -> bool:
+    """Return whether an active hub has nothing but these lists, none with a member, a page of its own or an operator's no."""
+    is_named = any(alias.origin == MANUAL for alias in hub.aliases)
+    if not (hub.is_active and hub.sections) or hub.summary or is_named:
+        return False
+    known = [None if one.children else one.aggregation for one in lists]
+    return all(one is not None and one.promotion_status not in _DECIDED for one in known)
 
 
 def shows(child: Page, required: MemberRequirement) -> bool:

@@ -71,6 +71,7 @@ Basketball | Basketball | Baloncesto | Basquete | Basket
 Football | American Football | Fútbol americano | Futebol americano | Football américain
 Soccer | Fußball | Fútbol | Futebol | Football
 Baseball | Baseball | Béisbol | Beisebol | Baseball
+Softball | Softball | Sóftbol | Softbol | Softball
 Tennis | Tennis | Tenis | Tênis | Tennis
 Table tennis | Tischtennis | Tenis de mesa | Tênis de mesa | Tennis de table
 Volleyball | Volleyball | Voleibol | Vôlei | Volley

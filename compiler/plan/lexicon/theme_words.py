@@ -113,7 +113,8 @@ _SPORT = """
 Basketball: basketball basketballs hoops b_ball nba baloncesto basquete basquetebol basketballspiel
 Football: football touchdown quarterback nfl super_bowl
 Soccer: soccer futbol futebol fussball champions_league world_cup
-Baseball: baseball softball mlb beisbol
+Baseball: baseball mlb beisbol
+Softball: softball softbol
 Tennis: tennis tenis
 Table tennis: table_tennis ping_pong tischtennis
 Volleyball: volleyball voleibol

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
+from compiler.plan.names.naming import holds
 from compiler.plan.names.same_names import country, is_titled, main_name, surname
 from compiler.plan.names.spelling import are_distinct
 from compiler.plan.names.spotting import (
@@ -186,10 +187,13 @@ def _are_distinct(subject: Subject, longer: Subject) -> bool:
     """
     if is_person_like(longer.key) and any(_is_thing(subject.key, memory.text) for memory in subject.memories.values()):
         return True
-    if longer.kind is NameKind.PERSON:
-        return False
     both = (memory.text for memory_id, memory in subject.memories.items() if memory_id in longer.memories)
-    return are_distinct(subject.key, longer.key, (plain_key(sentence) for text in both for sentence in sentences(text)))
+    said = [sentence for text in both for sentence in sentences(text)]
+    branded = (plain_key(one.replace("'s ", " ")).partition(f" the name {longer.key}") for one in said)
+    is_brand = any(brand and holds(subject.key, before) for before, brand, _ in branded)
+    return longer.kind is not NameKind.PERSON and (
+        is_brand or are_distinct(subject.key, longer.key, map(plain_key, said))
+    )
 
 
 def _is_thing(key: str, text: str) -> bool:

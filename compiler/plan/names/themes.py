@@ -54,7 +54,8 @@ _TITLE = re.compile(r"[\"“„«]([^\W\d_][^\"”“»]{2,60})[\"”“»]|(?<!
 _FEASTS = "Holidays and celebrations"
 _FORM_OF = re.compile(r"\b(?:form|sign|symbol) of(?: (?:my|our|his|her|their|a|an))?$")
 # `We slept in the car` is not about cars.
-_CARS = "Cars"
+_CARS, _TEACHING = "Cars", "Teaching"
+_PUPILS = frozenset(["him", "her", "them", "me", "us", "you", "himself", "herself", "myself"])
 _ABOARD = re.compile(
     r"\b(?:in|into|inside|from|by|on|out of|to|im|en|no|dans|em)(?: (?:the|a|my|our|his|her|their|mein|dem|el|o|la))?$"
 )
@@ -150,6 +151,8 @@ def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
     if form.title == _FEASTS and not _DATING.isdisjoint(before[-1:]):
         return True
     if _FORM_OF.search(" ".join(before)) or (form.title == _CARS and _ABOARD.search(" ".join(before))):
+        return True
+    if form.title == _TEACHING and words[start] == "teaching" and not _PUPILS.isdisjoint(words[end : end + 1]):
         return True
     if "like" in before and _likens(words, start - before[::-1].index("like") - 1, start):
         return True

@@ -17,7 +17,7 @@ from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import escape, one_line, plain_key
 from compiler.plan.text.page_words import words_of
 from compiler.plan.text.sentences import sentences
-from compiler.plan.text.words import CONNECTORS, FIRST_PERSON
+from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, PREDICATES
 from store.text.words import STOP_WORDS
 
 MAX_TITLE_WORDS = 12
@@ -162,9 +162,20 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
     if henceforth:
         before, after = text[: henceforth.start()], text[henceforth.end() :]
         if content_words(before):
-            return " ".join(filter(None, (before.strip(), after)))
+            return " ".join(filter(None, (_after_turn(before), after)))
         return text if _INVERTING.match(text) else after
     return text if is_tagged and _COMMITTED.search(text) else ""
+
+
+def _after_turn(before: str) -> str:
+    """Return the part of a sentence after `but`, with the name that it begins with: of `Ana is well but has promised to rest`,
+    `Ana has promised to rest`; else the sentence.
+    """
+    told, _, turned = before.strip().rpartition(" but ")
+    if len(content_words(turned)) < MIN_TITLE_WORDS or not told:
+        return before.strip()
+    name = next((one.name for one in runs(told) if told.startswith(one.name)), "")
+    return f"{name} {turned}" if name and plain_key(turned).split()[0] in PREDICATES else turned
 
 
 def _is_own(sentence: str, before: str) -> bool:
@@ -190,8 +201,9 @@ def _title(decided: str) -> str:
         joints = [at for at, word in enumerate(words) if word.lower() in STOP_WORDS | CONNECTORS]
         joints = [at for at in joints if not (at and words[at - 1][-1].isdigit())] or joints
         words = words[: joints[-1]] if joints and joints[-1] >= MAX_TITLE_WORDS // 2 else words
-    while words and words[-1].lower() in (STOP_WORDS | CONNECTORS) - _OBJECTS:
+    while words and words[-1].lower() in (STOP_WORDS | CONNECTORS | {"rather"}) - _OBJECTS:
         words.pop()
+    words = words[words[:1] in (["And"], ["But"], ["So"]) :]
     title = " ".join(_SYMBOLS.sub(" ", " ".join(words)).split()).strip(" \"'“”‘’,*_")
     return f"{title[:1].upper()}{title[1:]}" if len(content_words(title)) >= MIN_TITLE_WORDS else ""
 
@@ -211,10 +223,11 @@ def _page(
     if within and content_words(sentence[within.end() :]) and len(content_words(sentence[: within.start()])) > 1:
         reasons.append(sentence[within.start() :])
     reasons += [one for one in after if _REASON.search(one)]
+    telling = tuple(one for one in before if len(content_words(one)) >= MIN_TOLD_WORDS)
     texts: Mapping[str, list[str]] = {
         "decision": [sentence],
         "rationale": reasons,
-        "context": [words.noted(memory.occurred_at), *attributed(before, memory)],
+        "context": [words.noted(memory.occurred_at), *attributed(telling, memory)],
     }
     cited = (memory.memory_id,)
     sections = tuple(

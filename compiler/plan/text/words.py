@@ -115,9 +115,10 @@ gmbh ag kg ug ohg ev inc llc ltd plc corp corporation limited sl sa sas srl lda 
 
 _NAMING = """
 named called nicknamed dog cat puppy pup kitten pet horse friend sister brother cousin aunt uncle son daughter wife husband
-boyfriend girlfriend partner roommate flatmate housemate bandmate teammate classmate coworker mate coach boss neighbor
-niece nephew baby boy girl kid stepson stepdaughter fiance fiancee llamado llamada chamado chamada genannt namens
-perro perra gato gata cachorro cachorra hund katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin
+boyfriend girlfriend partner roommate flatmate housemate bandmate teammate classmate coworker mate coach boss neighbor niece
+nephew baby boy girl kid mum mom mother father dad grandma grandmother grandpa grandfather granddad stepmother stepfather
+stepson stepdaughter fiance fiancee llamado llamada chamado chamada genannt namens perro perra gato gata cachorro cachorra hund
+katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin
 chien ami amie soeur frere
 teacher tutor therapist plumber electrician landlord landlady dentist nurse colleague
 profesor profesora tutora fontanero medico medica dentista lehrer lehrerin hausmeister hebamme arzt arztin professora encanador

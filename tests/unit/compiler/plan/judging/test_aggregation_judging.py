@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from compiler.plan.contract import (
     Aggregation,
     Alias,
     CreatePage,
+    DeletePage,
     DropLink,
     LinkOrigin,
     Page,
@@ -296,3 +298,26 @@ def test_whole_list_drops_what_it_does_not_name_and_moves_pages_between_sections
     assert [one.memory_id for one in written["restaurants"].sources] == ["m01"]
     assert (written["coffee"].children, written["coffee"].body_md) == ((), "")
     assert {item.link.target for item in found.items if isinstance(item, DropLink)} == {gone.key, moved.key}
+
+
+@pytest.mark.parametrize(
+    ("change", "is_dropped"),
+    [
+        ({}, True),
+        ({"summary": "The city."}, False),
+        ({"aliases": (Alias("atx", "ATX", "manual"),)}, False),
+        ({"sections": (section("A street.", "m00"),)}, False),
+    ],
+)
+def test_hub_that_lost_its_last_members_is_dropped_if_it_had_lists_alone(
+    change: dict[str, Any], is_dropped: bool
+) -> None:
+    children = places(2)
+    listed = replace(
+        section("", "m00", name="restaurants"), children=tuple(one.key for one in children), aggregation=Aggregation()
+    )
+    more = change.get("sections", ())
+    standing = replace(hub(), **(change | {"sections": (listed, *more)}))
+    ended = Rollup(AUSTIN, "restaurants", "Restaurants", is_whole=True)
+    found = decided([standing, *children], Proposal(rollups=(ended,)), records=1)
+    assert (DeletePage(AUSTIN) in found.items) is is_dropped

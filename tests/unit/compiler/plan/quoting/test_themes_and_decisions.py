@@ -560,3 +560,24 @@ def test_like_is_a_preference_only_as_a_verb() -> None:
     )
     sections = {one.slug: one.memory_ids for one in page_of(proposal, "Aldon Pass").sections}
     assert sections == {"overview": ("m1", "m2"), "preferences": ("m3",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Ivo is over the flu but has promised Ada he'll rest from now on.", "Ivo has promised Ada he'll rest"),
+        ("We like the old shed but we'll use the barn from now on.", "We'll use the barn"),
+        ("Ada: And I'm ringing you every Thursday from now on.", "I'm ringing you every Thursday"),
+        (
+            "Ada has decided to teach four days a week from May rather than full time.",
+            "Teach four days a week from May",
+        ),
+    ],
+)
+def test_title_of_a_decision_is_its_own_clause(text: str, title: str) -> None:
+    assert [one.title for one in extractive.plan_leaf(batch(memory("m1", text))).new_pages] == [title]
+
+
+def test_exclamation_is_no_context_of_a_decision() -> None:
+    (found,) = extractive.plan_leaf(batch(memory("m1", "Let her! We decided to sell the boat in May."))).new_pages
+    assert all("Let her" not in section.body_md for section in found.sections)
