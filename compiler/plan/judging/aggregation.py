@@ -223,11 +223,8 @@ class _Pass:
         children = rollup.ordered(self._children(section))
         body = rollup.render(children)
         known = section.aggregation or Aggregation()
-        times = [
-            self.view.evidence[one.memory_id].occurred_at
-            for one in section.sources
-            if one.memory_id in self.view.evidence
-        ]
+        seen = self.view.evidence
+        times = [seen[one.memory_id].occurred_at for one in section.sources if one.memory_id in seen]
         first, last = min(times, default=known.first_source_at), max(times, default=known.last_source_at)
         signals = promotion.Signals(
             linked_pages=len(section.children),

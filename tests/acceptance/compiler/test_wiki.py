@@ -72,7 +72,7 @@ async def test_memories_become_pages_that_name_their_sources(site: Site) -> None
     assert {one.page.slug for one in citing.citations} >= {"franklin-barbecue"}
 
 
-async def test_city_found_in_texts_alone_becomes_a_topic_as_previewed(site: Site) -> None:
+async def test_city_found_in_texts_alone_has_a_page_as_previewed(site: Site) -> None:
     agent, admin = WikiCaller(site, "acme", "mara"), WikiCaller(site, "acme", admin=True)
     texts = ("On Monday Beatriz moved to Kyoto for work.", "We wrote to Beatriz in Kyoto about the flat.")
     await agent.Retain(
@@ -84,7 +84,7 @@ async def test_city_found_in_texts_alone_becomes_a_topic_as_previewed(site: Site
     shown = {item.path for item in preview.items if item.kind == "create_page"}
     await admin.CompileNow(pb.CompileNowRequest(**MARA))
     await worked(site)
-    assert shown == (await pages_of(admin)).keys() == {"/wiki/topic/kyoto", "/wiki/entity/beatriz"}
+    assert shown == (await pages_of(admin)).keys() == {"/wiki/entity/kyoto", "/wiki/entity/beatriz"}
 
 
 async def test_compiling_while_compile_is_off_is_a_failed_precondition(site: Site) -> None:
