@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from functools import cached_property
+from itertools import islice
 from typing import Final, NamedTuple
 
 from sidecar.turn.message.periods import Period
@@ -21,6 +22,7 @@ from store.wiki.ways import EdgeWay, NameInText, WalkQuery
 
 MAX_REACHED: Final = 24
 _MAX_WORDS, _MAX_NAME_WORDS = 80, 6
+_MAX_WORD_CHARS = 200  # a million ligatures in a row are one word of 18 million letters
 _MARKS: Final = ".,;:!?()[]{}…\"“”„«»'’‘`¿¡"
 _POSSESSIVE = re.compile(r"['’]s?$")
 _BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
@@ -43,14 +45,15 @@ class Walked(NamedTuple):
 
 @dataclass(frozen=True)
 class MessageWords:
-    """The first 80 words of a message as written, from which names and relation words are read."""
+    """The first 80 words of a message as written, each up to 200 characters, from which names and relation words are read."""
 
     text: str
 
     @cached_property
     def written(self) -> tuple[str, ...]:
         """The words without the punctuation around them."""
-        return tuple(word for word in (part.strip(_MARKS) for part in self.text.split()) if word)[:_MAX_WORDS]
+        parts = (part[:_MAX_WORD_CHARS].strip(_MARKS) for part in self.text.split())
+        return tuple(islice(filter(None, parts), _MAX_WORDS))
 
     @cached_property
     def folded(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from store.db.postgres import Pools, scoped
 from tests.support.compiler.crashes.crash_runs import STEPS, World, run, scope_of, steps
 from tests.support.compiler.crashes.crash_world import LAST, model_at, model_site
 
-SAMPLE = 8
+SAMPLE = 4
 
 
 @pytest.fixture

@@ -130,3 +130,9 @@ def test_type_is_asked_for_by_the_words_of_its_own_name() -> None:
 def test_way_explains_the_name_and_the_words_for_its_types() -> None:
     words = MessageWords("Where does Ana's husband work?")
     assert words_of(words, way("Ana", "married_to", "Bruno", first=2, last=2)) == {"ana", "husband"}
+
+
+def test_endless_word_is_read_up_to_a_bound() -> None:
+    words = MessageWords("Where does " + "\ufdfa" * 10_000 + " work?")  # one sign of 18 letters when folded
+    assert [len(word) for word in words.written] == [5, 4, 200, 4]
+    assert max(len(name.name) for name in words.names()) < 200 * 18 + 20
