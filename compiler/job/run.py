@@ -217,7 +217,9 @@ class Run:
             await self._check_ontology(connection, batch)
             self.checkpoint("opened")
             gone = [entry.memory_id for entry in batch.entries if entry.outcome is MemoryOutcome.GONE]
-            notes = await forgetting.settle(connection, scope, gone, items)
+            # A hub ends with its lists, not with what was forgotten: the log of acts keeps its name.
+            naming = () if batch.kind is BatchKind.AGGREGATION else items
+            notes = await forgetting.settle(connection, scope, gone, naming)
             if batch.kind is BatchKind.STALE:
                 await forgetting.forget_settled_quotes(connection, scope, [one.memory_id for one in batch.entries])
             await ledger.write(connection, scope, batch.entries, now=now)

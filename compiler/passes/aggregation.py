@@ -6,7 +6,7 @@ It runs after a job's batches; its failure never fails the leaf work.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from compiler.plan.contract import (
     BatchMemory,
     CitedMemory,
     CreatePage,
+    DeletePage,
     Item,
     Page,
     PageKey,
@@ -23,11 +24,12 @@ from compiler.plan.contract import (
     PlanDecision,
     WriteSection,
 )
-from compiler.plan.judging import aggregation, links
+from compiler.plan.judging import aggregation, departing, links
 from compiler.plan.names import merge
 from compiler.planners import extractive
-from compiler.state import views
+from compiler.state import families, surroundings, views
 from compiler.state.access import Access
+from compiler.state.naming import naming_after
 from compiler.state.views import Look
 from store.text.texts import fold
 from store.wiki.candidates import Place
@@ -59,7 +61,7 @@ async def plan_aggregation(
     decision = await asyncio.to_thread(
         lambda: aggregation.decide(view, proposed.proposal, found, gazetteer=deps.gazetteer)
     )
-    decision, items = await finished(access, deps, decision)
+    decision, items = await finished(access, deps, await _without_hubs(access, decision))
     counters = {**decision.counters, "deterministic_parents_derived": len(view.candidates)}
     linked = await _hub_links(access, deps, items, (*view.pages, *view.others)) if look.is_linking else PlanDecision()
     rejections = (*proposed.rejections, *decision.rejections)
@@ -83,7 +85,19 @@ def _seen(view: AggregationView) -> frozenset[str]:
     return frozenset(source.memory_id for page in (*view.pages, *view.others) for source in page.cited())
 
 
-async def _hub_links(access: Access, deps: LeafDeps, items: Iterable[Item], shown: tuple[Page, ...]) -> PlanDecision:
+async def _without_hubs(access: Access, decision: PlanDecision) -> PlanDecision:
+    """Return the decision with what leads to the hubs that it deletes removed; a hub that an edge by hand has stays."""
+    gone = sorted({item.page for item in decision.items if isinstance(item, DeletePage)})
+    if not gone:
+        return decision
+    async with access.reading() as connection:
+        page_ids = await families.ids_of(connection, access.scope, gone)
+        around = await surroundings.around(connection, access.scope, page_ids, [key.path for key in gone])
+        stated = await surroundings.edges_by_hand(connection, access.scope, page_ids)
+    return replace(decision, items=departing.end_lists(decision.items, around, stated))
+
+
+async def _hub_links(access: Access, deps: LeafDeps, items: Sequence[Item], shown: tuple[Page, ...]) -> PlanDecision:
     """Return links to the hubs of the items, by the memories that their new children cite and that are unchanged since."""
     standing = {page.key: page for page in shown}
     joined = [(hub, children) for item in items for hub, children in _joining(item, standing)]
@@ -97,7 +111,8 @@ async def _hub_links(access: Access, deps: LeafDeps, items: Iterable[Item], show
     memories = tuple(texts[id_] for id_ in sorted(texts) if CitedMemory(id_, texts[id_].text_hash) in cited)
     async with access.reading() as connection:
         fed = await views.feeding(connection, access.scope, memories)
-    return links.to_parents(memories, fed, {fold(hub.title): hub.key for hub, _ in joined})
+        naming = await naming_after(connection, access.scope, memories, items)
+    return links.to_parents(memories, fed, {fold(hub.title): hub.key for hub, _ in joined}, naming)
 
 
 def _joining(item: Item, standing: Mapping[PageKey, Page]) -> Iterator[tuple[Page, set[PageKey]]]:

@@ -259,6 +259,8 @@ def unmerge(
     items.extend(DropAlias(into.key, alias.key) for alias in moved_aliases)
     if gone is None:
         items.extend(RemoveSection(into.key, one.slug) for one in into.sections if one.aggregation is None)
+        items.extend(WriteTag(into.key, replace(tag, sources=())) for tag in into.tags)
+        items.extend([WriteSummary(into.key, "")] if into.summary_sources else [])
         return Undone(tuple(items), tuple(sorted({one.memory_id for one in into.cited()})))
     items.append(CreatePage(replace(gone, is_active=True)))
     behind = {one.memory_id for one in gone.cited()}
@@ -272,9 +274,23 @@ def unmerge(
             reread_ids |= {one.memory_id for one in section.sources}
         elif rest not in into.sections:
             items.append(WriteSection(into.key, rest))
+    items.extend(_taken_back(gone, into, (behind | later) - kept))
     items.extend(DropLink(one) for one in links if one.ref in behind and one.kind is LinkKind.REFERENCE)
     items.append(ScoreHubs(tuple(sorted({into.key, gone.key}))))
     return Undone(tuple(items), tuple(sorted(reread_ids)))
+
+
+def _taken_back(gone: Page, into: Page, leaving: Collection[str]) -> Iterator[WriteTag | WriteSummary]:
+    """Yield the tags of `into` without the memories that leave it, and no summary in place of one that came with the merge.
+
+    Memories that `into` cites too are read again, and give their tags again.
+    """
+    for tag in into.tags:
+        sources = tuple(one for one in tag.sources if one.memory_id not in leaving)
+        if sources != tag.sources:
+            yield WriteTag(into.key, replace(tag, sources=sources))
+    if into.summary and (into.summary, into.summary_sources) == (gone.summary, gone.summary_sources):
+        yield WriteSummary(into.key, "")
 
 
 def _revoked(merged: Ruling, into: Page, standing: Sequence[Ruling]) -> Iterator[DropRuling]:

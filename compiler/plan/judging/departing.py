@@ -21,8 +21,10 @@ from compiler.plan.contract import (
     PageKey,
     PageType,
     PromotionStatus,
+    RemoveSection,
     Section,
     SetParent,
+    WriteLink,
     WriteSection,
 )
 from compiler.plan.names import naming
@@ -117,6 +119,28 @@ def leave(
     )
     added = (WriteSection(key, section) for (key, _), section in sorted(written.items(), key=lambda one: one[0]))
     return (*kept, *added, *map(ArchivePage, sorted(archived)), *_farewell(pages, ended))
+
+
+def end_lists(items: Iterable[Item], around: Mapping[PageKey, Page], stated: Iterable[WriteLink]) -> tuple[Item, ...]:
+    """Return the items with the effects of the pages that they delete on `around`: the pages that lead to these, and all that
+    these list. A page that an edge by hand (`stated`) has stays.
+    """
+    needed = {end for link in stated for end in (link.source, link.target)}
+    every = tuple(items)
+    ended = {item.page for item in every if isinstance(item, DeletePage)} - needed
+    kept = tuple(item for item in every if not isinstance(item, DeletePage))
+    return leave(kept, _after(around, kept), ended, faded=()) if ended else kept
+
+
+def _after(pages: Mapping[PageKey, Page], items: Iterable[Item]) -> dict[PageKey, Page]:
+    """Return the pages with the sections that the items write and remove."""
+    sections = {key: {one.slug: one for one in page.sections} for key, page in pages.items()}
+    for item in items:
+        if isinstance(item, WriteSection) and item.page in sections:
+            sections[item.page][item.section.slug] = item.section
+        elif isinstance(item, RemoveSection) and item.page in sections:
+            sections[item.page].pop(item.slug, None)
+    return {key: replace(page, sections=tuple(sections[key].values())) for key, page in pages.items()}
 
 
 def without(

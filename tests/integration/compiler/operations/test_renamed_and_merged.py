@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
+import orjson
 import pytest
 
 from compiler.operations import acts, upkeep
@@ -68,11 +70,17 @@ def text_of(found: PageWhole) -> str:
     return "\n".join(section.body_md for section in found.sections)
 
 
+def opened(page: bytes) -> tuple[object, ...]:
+    """Return a page's summary, tags and the texts of its sections."""
+    read = orjson.loads(page)
+    return read["summary"], read["tags"], [section["body_md"] for section in read["sections"]]
+
+
 async def merge(pools: Pools, slug: str, into: str) -> None:
     async with scoped(pools.background, SCOPE) as connection:
         await scopes.lock(connection, SCOPE, now=NOW)
         one = await browse.page_by_key(connection, SCOPE, "entity", slug)
-        other = await browse.page_by_key(connection, SCOPE, "entity", into)
+        other = await browse.page_by_key(connection, SCOPE, "topic" if into == "tavira" else "entity", into)
         assert one is not None
         assert other is not None
         await acts.merge_pages(connection, SCOPE, one, other, now=NOW)
@@ -210,6 +218,28 @@ async def test_undone_merge_leaves_the_pages_as_they_were(wiki: Pools) -> None:
     assert {name for name in after if after[name] != before.get(name)} == set()
     assert after.keys() == before.keys()
     assert await is_replayed(wiki)
+
+
+@pytest.mark.parametrize("mode", [None, ResetMode.FULL])
+@pytest.mark.parametrize("into", ["birch-garden", "tavira"])
+async def test_undone_merge_takes_back_tags_and_summary(pools: Pools, into: str, mode: ResetMode | None) -> None:
+    """Of a page in another city. The other page is in a city, or is the hub of one, without a summary of its own."""
+    names = ("Amber House", "Birch Garden", "Cedar Cellar", "Delta Mill")
+    told = entries(tuple(f"{name} had a long line, {queue}." for name in names for queue in ("again", "as ever")))
+    cities = {"Amber House": "Faro"}
+    places = [{"name": name, "city": cities.get(name, "Tavira")} for name in names for _ in range(2)]
+    placed = [replace(one, metadata={"place": place}) for one, place in zip(told, places, strict=True)]
+    await write_and_compile(pools, placed, engine_on(pools))
+    before = {name: opened(value) for name, value in (await wiki_of(pools)).items() if name.startswith("page")}
+    await merge(pools, "amber-house", into)
+    if mode is not None:
+        await reset(pools, mode)
+    await again(pools)
+    await undo(pools)
+    await again(pools, minutes=12)
+    after = {name: opened(value) for name, value in (await wiki_of(pools)).items() if name.startswith("page")}
+    assert after == before
+    assert await is_replayed(pools)
 
 
 async def test_merge_undone_after_a_rebuild_makes_both_pages(wiki: Pools) -> None:
