@@ -51,6 +51,11 @@ def is_ambiguous(word: str) -> bool:
     return (key in _GIVEN and key != _ART) or key in _COUNTRIES
 
 
+def is_theme_and_name(word: str) -> bool:
+    """Return whether the word is a given name and a word of a theme, which is not also the theme's title."""
+    return plain_key(bare(word)) in _THEMES - {_ART}
+
+
 def is_written(key: str, text: str) -> bool:
     """Return whether the text has the word with this plain key with a capital, and not as a month: neither `it will rain` nor
     `in June`.

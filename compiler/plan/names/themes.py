@@ -11,11 +11,11 @@ from functools import cache, lru_cache
 
 from compiler.plan.lexicon.theme_titles import THEME_TITLES
 from compiler.plan.lexicon.theme_words import AREAS, EVERYDAY_GROUPS, MEASURE_GROUPS, THEME_GROUPS
-from compiler.plan.names.ambiguous_names import person_in
+from compiler.plan.names.ambiguous_names import is_theme_and_name, person_in
 from compiler.plan.text.german_nouns import determines, is_german, is_german_noun, is_german_theme
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.sentences import SPEAKER, sentences
-from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO_NAMES
+from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO_NAMES, PREDICATES
 
 _NO_THEME = "-"
 _SHORTEST_COMPOUND = 8
@@ -54,6 +54,8 @@ _TITLE = re.compile(r"[\"“„«]([^\W\d_][^\"”“»]{2,60})[\"”“»]|(?<!
 _FEASTS = "Holidays and celebrations"
 _FORM_OF = re.compile(r"\b(?:form|sign|symbol) of(?: (?:my|our|his|her|their|a|an))?$")
 # `We slept in the car` is not about cars.
+# What faith and rivers do as well: `Faith is a gift`.
+_OF_IDEAS = frozenset(["is", "was", "helps", "helped", "gives", "gave", "means", "makes", "made", "keeps", "kept"])
 _CARS, _TEACHING = "Cars", "Teaching"
 _PUPILS = frozenset(["him", "her", "them", "me", "us", "you", "himself", "herself", "myself"])
 _ABOARD = re.compile(
@@ -191,10 +193,14 @@ def _without_names(text: str) -> str:
 
 
 def _is_person(run: list[str], before: str, after: str) -> bool:
-    """Return whether a capitalised word between two pieces of text is a person's name: `a nurse called Faith`."""
+    """Return whether a capitalised word between two pieces of text is a person's name, `a nurse called Faith`, or may be one:
+    `Faith started in May`.
+    """
     starts = not before or before[-1] in ".!?:…"
     word = "".join(run).strip(f"{_SIGNS}.,;:!?…)")
-    return bool(word) and bool(person_in([word], plain_key(before), plain_key(after), is_initial=starts))
+    follows = plain_key(after)
+    may_be = starts and follows in PREDICATES - _OF_IDEAS and is_theme_and_name(word)
+    return may_be or (bool(word) and bool(person_in([word], plain_key(before), follows, is_initial=starts)))
 
 
 def _untitled(found: re.Match[str]) -> str:

@@ -81,9 +81,8 @@ _WHEN = frozenset(
 )
 # `Omar's boat called Jon`, `the fifth called Jon`: something else has the name.
 _BAPTISING = frozenset(["called", "named"])
-_ANOTHERS = re.compile(
-    rf"(?:\b[^\W\d_]{{2,}}s (?!(?:{'|'.join(NAMING)})\b)[^\W\d_]{{3,}}|\b(?:second|third|fourth|fifth|sixth|last|other)) $"
-)
+_ORDINALS = re.compile(r"\b(?:second|third|fourth|fifth|sixth|last|other) $")
+_NAMESAKE = re.compile(rf"['’]s (?:\w+ )?(?!(?:{'|'.join(NAMING)})\b)[a-z]+ (?:called|named) ([^\W\d_a-z][\w-]+)")
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
 _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
 
@@ -106,6 +105,8 @@ _CONTACT = re.compile(
 def definition(sentence: str, keys: Collection[str]) -> int:
     """Return how well a sentence or its best clause defines the subject, 0 to 6: 6 for a definition, 3 if it begins with it."""
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
+    if any(plain_key(one[1]) in keys for one in _NAMESAKE.finditer(text)):
+        return 1
     found = max((_defined(clause, key) for clause in _every_clause(sentence, keys) for key in keys), default=0)
     marked = " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
     found = max(found, *(_beside(marked, key) for key in keys)) if found < KIND else found
@@ -226,7 +227,7 @@ def _defined(text: str, key: str) -> int:
         before
         and not _DENIED.search(text[: before.start()])
         and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2))
-        and not (before[2] in _BAPTISING and _ANOTHERS.search(text[: before.start(2)]))
+        and not (before[2] in _BAPTISING and _ORDINALS.search(text[: before.start(2)]))
     ):
         return 5
     return 3 if _OPENS.match(text) else 1

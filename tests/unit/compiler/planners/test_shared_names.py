@@ -77,6 +77,7 @@ def test_title_has_the_spelling_of_a_name_and_not_that_of_a_shout() -> None:
         ("Faith said that she would stay.", "Faith", ()),
         ("Her tutor is named Art and he is kind.", "Art", ()),
         ("We met River at the pier.", "River", ()),
+        ("Faith started on the second of May.", "", ()),
         ("My faith is strong.", "", ("Religion",)),
         ("Ana: Faith is a gift.", "", ("Religion",)),
         ("She loves Art and Yoga.", "", ("Art", "Yoga")),
