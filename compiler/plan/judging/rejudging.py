@@ -41,6 +41,7 @@ from compiler.plan.names.spotting import declared, runs
 from compiler.plan.names.themes import theme_of
 from compiler.plan.text.kin import introductions, keys_of
 from compiler.plan.text.markdown import alias_keys, plain_key
+from compiler.plan.text.nicknames import nicknames
 from compiler.plan.text.words import NO_NAMES
 
 MOST_MEMORIES = 300
@@ -52,7 +53,7 @@ _DAY = re.compile(r"^\d{4} \d\d \d\d ")
 @dataclass(frozen=True, slots=True)
 class NameClues:
     """Clues about names, as plain keys: cities with the ids of memories whose metadata has them, surnames after a title, and
-    pairs of a word for kin and a name (`my sister`, `ana`).
+    pairs of a word for kin or a nickname and a name (`my sister`, `ana`).
     """
 
     cities: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -113,6 +114,7 @@ def clues_in(memories: Iterable[BatchMemory]) -> NameClues:
             cities.setdefault(key, set()).add(memory.memory_id)
         surnames |= titled(memory.text)
         kin |= {(word, plain_key(name)) for kind, name in introductions(memory.text) for word in keys_of(kind)}
+        kin |= {(plain_key(nick), plain_key(name)) for nick, name in nicknames(memory.text)}
     return NameClues({key: frozenset(ids) for key, ids in cities.items()}, frozenset(surnames), frozenset(kin))
 
 

@@ -27,6 +27,7 @@ from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.german_nouns import is_german_compound, is_german_noun
 from compiler.plan.text.kin import introductions, kind_of
 from compiler.plan.text.markdown import alias_keys, plain_key
+from compiler.plan.text.nicknames import nicknames
 from compiler.plan.text.persons import greeted
 from compiler.plan.text.words import HONORIFICS, PERSONAL, THIRD_PERSON
 
@@ -56,6 +57,7 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
     for key in introduced.intersection(found):
         found[key].is_sure, found[key].kind = True, NameKind.PERSON
     several = {key for key in sorted(found) if kind_of(key) and _introduce(found, key)}
+    _join_nicknames(found, every)
     for subject in found.values():
         if alone := _first_alone(subject, found):
             subject.is_sure = alone.is_sure = True
@@ -110,6 +112,20 @@ def _introduce(found: dict[str, Subject], key: str) -> bool:
             people[1].kind = people[0].kind = NameKind.PERSON  # the name alone and the full name, which will take it
         del found[key]
     return False
+
+
+def _join_nicknames(found: dict[str, Subject], memories: Iterable[BatchMemory]) -> None:
+    """Join a nickname with the name that a memory gives for it (`Bob Marsh, nicknamed Sticky`), unless memories give several."""
+    bearers: dict[str, set[str]] = {}
+    for nick, name in (pair for memory in memories for pair in nicknames(memory.text)):
+        words = plain_key(name).split()
+        ends = (" ".join(words[at:]) for at in range(len(words)))
+        bearers.setdefault(plain_key(nick), set()).add(next((one for one in ends if one in found), ""))
+    for nick, names in sorted(bearers.items()):
+        bearer = found.get(next(iter(names))) if len(names) == 1 else None
+        if bearer is not None and nick in found and found[nick].page in (None, bearer.page):
+            bearer.take(found.pop(nick), may_title=False)
+            bearer.is_sure = True
 
 
 def _is_full_name(subject: Subject) -> bool:

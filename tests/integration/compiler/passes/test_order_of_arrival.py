@@ -47,6 +47,14 @@ SAID = (
     "The oven of Gilda Fontana Bakery was repaired on Monday.",
     "Every child in the street knows Gilda Fontana Bakery.",
     "My aunt has bought her bread from Gilda Fontana since May.",
+    "The ferryman is Lorcan Beddow, known on the river as the Pike.",
+    "We waited for Pike at the landing until the rain stopped.",
+    "Pike sold two nets to the baker and went home early.",
+    "A letter for Lorcan Beddow lay at the landing for a week.",
+    "Wilma Sorrel is the alderman for water and signs the permits.",
+    "Wilma Sorrel wrote that the landing will be closed in June.",
+    "The grey tug lay beside the Wilma, which had lost its mast.",
+    "We painted the rudder of Wilma green before the regatta.",
 )
 CHAT = (
     "kim: liv came over and we cooked soup for the whole street",

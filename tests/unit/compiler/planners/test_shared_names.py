@@ -8,6 +8,7 @@ from compiler.plan.contract import PageType
 from compiler.plan.names.spotting import NameKind, known_names, runs, spotted
 from compiler.plan.names.themes import themes_in
 from compiler.plan.proposal import ProposedPage
+from compiler.plan.text.nicknames import nicknames
 from compiler.planners import extractive, gazetteer
 from tests.support.compiler.plan_cases import batch, memory
 
@@ -137,3 +138,34 @@ def test_brand_with_a_persons_name_is_not_the_person() -> None:
     pages = made("Ray sells hot sauce.", "Ray's sauce is in two shops under the name Ray Day.", "Ray signed the lease.")
     assert "Ray" in pages
     assert "Ray Day" not in pages
+
+
+@pytest.mark.parametrize(
+    ("told", "name", "nick"),
+    [
+        ("The skipper is Lubbert Kool, known on the water as the Pike, a quiet man.", "Lubbert Kool", "Pike"),
+        ("Co-founder is Devraj Kohli, CTO, goes by Dex.", "Devraj Kohli", "Dex"),
+        ("Gestern kam Heinrich Moll, genannt Hinni, um acht.", "Heinrich Moll", "Hinni"),
+        ("Ayer llamó José Ruiz, conocido como Pepón, desde Cádiz.", "José Ruiz", "Pepón"),
+    ],
+)
+def test_nickname_that_a_text_gives_is_a_name_of_the_same_page(told: str, name: str, nick: str) -> None:
+    pages = made(told, f"We had lunch with {nick}.", f"{nick} lost the keys.", f"We wrote to {name} in May.")
+    assert nick not in pages
+    assert "keys" in lines(pages[name])
+    assert nick in {alias.name for alias in pages[name].aliases}
+
+
+def test_nickname_given_to_two_people_stays_apart() -> None:
+    pages = made(
+        "Bob Marsh, nicknamed Sticky, left.",
+        "Tom Reed, nicknamed Sticky, came.",
+        "Sticky lost the keys.",
+        "We met Sticky, Bob Marsh and Tom Reed.",
+    )
+    assert not any("keys" in lines(pages[name]) for name in ("Bob Marsh", "Tom Reed") if name in pages)
+
+
+@pytest.mark.parametrize("text", ["The pool at Kew is known as Eel Pie.", "She is known as Lu.", "He knows Ana as Lu."])
+def test_what_is_no_nickname_of_a_name_gives_none(text: str) -> None:
+    assert nicknames(text) == ()

@@ -55,7 +55,11 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "On Sunday at noon we had lunch with Olga.", ("I told her that Olga waits at the pier.",)),
         ("Olga", "Olga est morte dans son sommeil.", ("Olga est contente au port.", "Olga va quitter le bar.")),
         ("Fulda", "Ostern bei Anja in Fulda.", ("Liegt in Fulda im Klinikum.",)),
-        ("Olga", "Olga took the oath.", ("Omar's boat called Olga has a new mast.", "He painted the fifth called Olga.")),
+        (
+            "Olga",
+            "Olga took the oath.",
+            ("Omar's boat called Olga has a new mast.", "He painted the fifth called Olga."),
+        ),
         ("Olga", "Olga è la mia vicina.", ("Olga ha chiuso il negozio in agosto.",)),
     ],
 )

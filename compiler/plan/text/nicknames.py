@@ -1,0 +1,42 @@
+"""Finds nicknames that a text gives: `Lubbert Kool, known on the water as the Pike`."""
+
+from __future__ import annotations
+
+import re
+
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.words import NO_NAMES
+from store.text.short_texts import cached_if_short
+
+_WORD = r"[^\W\d_a-zß-ÿ][^\W_]*[a-zß-ÿ][\w'’-]*"
+_NAME = rf"{_WORD}(?:\s{_WORD}){{0,2}}"
+# Up to five words that are no names may stand between: `Devraj Kohli, CTO, goes by Dev`.
+_BETWEEN = r"(?:,?\s(?:[a-zß-ÿ\d][\w'’-]*|[A-Z]{2,4}(?![\w'’-]))){0,5}?"
+_MARKS = r"""
+known(?:\s\w+){0,4}\sas | nicknamed | goes\sby | went\sby | (?:aka|a\.k\.a\.)
+| genannt | mit\sSpitznamen
+| (?:mejor\s)?conocid[oa](?:\s\w+){0,3}\scomo | apodad[oa] | alias
+| (?:mais\s)?conhecid[oa](?:\s\w+){0,3}\s(?:como|por) | apelidad[oa](?:\sde)?
+| connue?(?:\s\w+){0,3}\scomme | surnommée?
+"""
+_GIVEN = re.compile(
+    rf"(?<![\w'’-])({_NAME}){_BETWEEN},?\s\(?(?:who\s)?(?:is\s|was\s|also\s|better\s|auch\s|también\s|também\s|aussi\s)*"
+    rf"(?:{_MARKS})\s(?:the\s|de\s|der\s|die\s|el\s|la\s|o\s|a\s|le\s)?[\"“'‘«]?({_WORD}(?:\s{_WORD})?)",
+    re.VERBOSE,
+)
+_PLACED = re.compile(r"\b(?:in|at|of|from|near|by|to|von|aus|bei|en|de|do|da|à)(?:\sthe)?\s$", re.IGNORECASE)
+
+
+@cached_if_short(4096)
+def nicknames(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of a nickname and the name that it stands for, as written.
+
+    The name is the last one before words like `known as`; one after a preposition is not what the sentence is about.
+    """
+    every = ((one[2], one[1]) for one in _GIVEN.finditer(text) if not _PLACED.search(text, 0, one.start()))
+    return tuple(dict.fromkeys((nick, name) for nick, name in every if _are_names(nick, name)))
+
+
+def _are_names(nick: str, name: str) -> bool:
+    keys = plain_key(nick), plain_key(name)
+    return keys[0] != keys[1] and not any(all(word in NO_NAMES for word in key.split()) for key in keys)
