@@ -8,7 +8,7 @@ batches planned by other rules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -49,7 +49,9 @@ from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
 from store.ontology import versions
 from store.scope import Scope
+from store.wiki import candidates
 from store.wiki.candidates import Place
+from store.wiki.mentions import mention_uuid
 
 _ASIDE = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a07")
 _AT_ONCE = 1000
@@ -264,12 +266,19 @@ class _Replay:
                 self.reached = None if reached is None else (reached[0], reached[1], reached[2])
             return planned
         kept = {entry.memory_id for entry in batch.entries if entry.outcome is MemoryOutcome.APPLIED}
-        mention_ids = tuple(UUID(one) for one in options.get("mention_ids", ()))
         shown = tuple(memory for memory in memories if memory.memory_id in kept)
-        if "failed" in options or not (shown or mention_ids):
+        if "failed" in options or not (shown or options.get("mention_ids")):
             return Planned()
+        mention_ids = await self._mentions(frozenset(options.get("mention_ids", ())))
         near = tuple(PageKey(PageType(kind), slug) for kind, slug in options.get("near", ()))
         return await leaf.plan_leaf(access, run.deps, shown, mention_ids=mention_ids, is_linking=is_linking, near=near)
+
+    async def _mentions(self, logged: Collection[str]) -> tuple[UUID, ...]:
+        """Return the ids in the replay scope of held names with the logged ids: an id depends on the owner."""
+        rows = await candidates.all_mentions(self.connection, self.aside) if logged else ()
+        keys = sorted({row["alias_normalized"] for row in rows})
+        origin = self.memories.access.scope
+        return tuple(mention_uuid(self.aside, key) for key in keys if str(mention_uuid(origin, key)) in logged)
 
     def _affected_since(self, after: int) -> NamesToJudge:
         """Return the pages and held names of the replay scope that batches after batch `after` left to judge again."""

@@ -26,8 +26,9 @@ from tests.support.served.fault_world import (
     Ledger,
     Sidecar,
     kill_all,
+    kill_worker,
 )
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, until
 
 CAMPAIGN = 60
 SEED = 12
@@ -70,6 +71,16 @@ async def test_no_acknowledged_write_is_lost_doubled_or_resurrected(one: Sidecar
         await _check_forgotten(callers)
         if is_soak:
             await _check_wikis(callers)
+
+
+async def test_fault_of_the_worker_spares_the_database(one: Sidecar) -> None:
+    """Both are children of the served process, and the arguments of Postgres name parallel workers."""
+    await until(lambda: one.worker() is not None)
+    server = postmaster.serving_pid(one.data_dir / "pgdata")
+    assert server is not None
+    await kill_worker(one)
+    await until(lambda: one.worker() is not None)
+    assert postmaster.serving_pid(one.data_dir / "pgdata") == server
 
 
 def _check_told(ledger: Ledger) -> None:

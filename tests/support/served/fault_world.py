@@ -104,7 +104,7 @@ class Sidecar:
     def worker(self) -> int | None:
         """Return the process of its worker, if one runs."""
         assert self.process is not None
-        return next((pid for pid in children(self.process.pid) if b"worker" in command(pid)), None)
+        return next((pid for pid in children(self.process.pid) if b"\0worker\0" in command(pid)), None)
 
     def backend(self) -> int | None:
         """Return a process of the database that serves a connection, if one runs."""

@@ -60,6 +60,21 @@ async def test_replay_is_identical_and_costs_nothing(pools: Pools, database: str
     assert await counts(database) == rows
 
 
+async def test_name_that_the_lint_carries_to_a_compile_gets_its_page_in_a_replay_too(pools: Pools) -> None:
+    """The name of a city that only metadata has is held beside its hub."""
+    texts = [f"{name} House had a long line at door {at}." for name in ("Amber", "Birch", "Cedar") for at in range(2)]
+    entries = [
+        NewMemory(text, f"m{at}", NOW, metadata={"place": {"name": " ".join(text.split()[:2]), "city": "Tavira"}})
+        for at, text in enumerate(texts)
+    ]
+    clock = Clock()
+    assert "mention tavira open" in await compiled_in_jobs(pools, [entries], clock)
+    await lint.handle(pools.background, clock, SCOPE, "")
+    assert "mention tavira promoted" in await compiled_in_jobs(pools, [[]], clock)
+    found = await replay(engine_on(pools), pools.background, SCOPE)
+    assert (found.differences, found.unreplayable) == ((), 0)
+
+
 async def test_replay_shows_changes_made_outside_the_log(pools: Pools, database: str) -> None:
     await grown(pools)
     await fetch(
