@@ -24,7 +24,7 @@ from compiler.plan.names.spotting import (
 from compiler.plan.names.subjects import LEAST_ACTS, SHORTEST_NICKNAME, Subject, is_person_like, joined
 from compiler.plan.names.themes import is_form, theme_of
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
-from compiler.plan.text.german_nouns import is_german_compound, is_german_noun
+from compiler.plan.text.german_nouns import determines, is_german_compound, is_german_noun
 from compiler.plan.text.kin import introductions, kind_of
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.nicknames import nicknames
@@ -32,6 +32,8 @@ from compiler.plan.text.persons import greeted
 from compiler.plan.text.words import HONORIFICS, PERSONAL, THIRD_PERSON
 
 OFTEN_TOGETHER = 3
+
+_CONTRACTED = frozenset(["am", "vom", "im", "zum", "zur", "beim", "ins", "ans"])
 
 
 def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subject]:
@@ -169,7 +171,7 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
         return True
     count = len(subject.memories)
     if subject.is_noun and count >= OFTEN_TOGETHER:
-        return True
+        return any(_is_bare(subject.key, memory.text) for memory in subject.memories.values())
     notes = [memory.text for memory in subject.memories.values() if not speaker_of(memory.text)]
     acting = [text for text in notes if acts(subject.key, text)] if count >= LEAST_ACTS else []
     is_common = is_ordinary(subject.key)
@@ -180,6 +182,15 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
     if is_common:
         return is_personal and len(acting) >= LEAST_ACTS
     return len(acting) >= (1 if is_personal or count >= OFTEN_TOGETHER else LEAST_ACTS)
+
+
+def _is_bare(key: str, text: str) -> bool:
+    """Return whether a German text has the word without a determiner: `Emre kam`, `am Kalkhof`, and not `der Schuppen`."""
+    words = plain_key(text).split()
+    return any(
+        word == key and (before in _CONTRACTED or not determines(before))
+        for before, word in zip(("", *words), words, strict=False)
+    )
 
 
 def _is_person(subject: Subject) -> bool:

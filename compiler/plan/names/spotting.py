@@ -98,6 +98,9 @@ _BETWEEN = frozenset([";"])
 _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
 _COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
+_GERMAN_ARTICLES = frozenset(
+    ["den", "dem", "das", "des"]
+)  # `weil Frau Odenthal den Kater nahm`; `van den Berg` is Dutch
 _APART = frozenset(["&"])
 _PARTING = frozenset([",", ";", ":", ".", "!", "?", "(", ")", "\n", "–", "—"])
 
@@ -317,6 +320,12 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
     """
     for first, last, one in found:
         words = list(map(without_noun, one.name.split()))
+        words = words[
+            : next(
+                (at for at, word in enumerate(words) if at and word in _GERMAN_ARTICLES and words[at - 1] != "van"),
+                len(words),
+            )
+        ]
         after = (*words, *tokens[last : last + 2])
         owner = next((at for at, word in enumerate(words, 1) if is_genitive(word, after[at:])), 0)
         if owner:
@@ -344,8 +353,10 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
 
 
 def _is_code(words: list[str]) -> bool:
-    """Return whether a single word is too short for a name: one character, or two of which one is no letter."""
-    return len(words) == 1 and (len(words[0]) < 2 or (len(words[0]) == 2 and not words[0].isalpha()))
+    """Return whether a single word is too short for a name: one character, also in `X-ray`, or two with one that is no letter."""
+    first = words[0].partition("-")
+    is_lettered = len(first[0]) == 1 and first[2].islower()
+    return len(words) == 1 and (is_lettered or len(words[0]) < 2 or (len(words[0]) == 2 and not words[0].isalpha()))
 
 
 def _is_within(tokens: list[str], start: int, end: int) -> bool:

@@ -63,6 +63,7 @@ _IS_AFTER_ASIDE = re.compile(
 # `Jon left the firm` ends an earlier definition of him; `Jon will retire` does not.
 _BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
 _ENDED = re.compile(rf"\b(?:{'|'.join(one for every in definition_words.ENDINGS.values() for one in every)})\b")
+_OTHERS = re.compile(rf"{_NAME} .*\b(?:he|she|they|it|er|sie|ella|ele|ela|il|elle)\b")  # `she left`
 _COMING = re.compile(rf"\b(?:{_ANY['will be']})\b")
 # `Jon runs the lab`; `Jon works at the lab`; `colleague Jon`.
 _WORKS = rf"(?:{_ANY['works']})(?: \S+){{0,4}} (?:{_ANY['works at']})\b"
@@ -235,5 +236,6 @@ def _defined(text: str, key: str) -> int:
 
 def _is_definition(text: str) -> bool:
     """Return whether the words say what the name is, name the bearer of a role, or end an earlier definition."""
-    is_ended = _BEGINS.match(text) and _ENDED.search(text) and not _COMING.search(text)
+    ended = _ENDED.search(text) if _BEGINS.match(text) and not _COMING.search(text) else None
+    is_ended = ended is not None and not _OTHERS.search(text, 0, ended.start())
     return bool(is_ended or _IS_KIND.match(text) or _KIND_IS.match(text))

@@ -253,6 +253,17 @@ def test_german_noun_needs_three_memories_and_a_common_one_gets_no_page() -> Non
     assert made(*thrice[:2]) == {}
     assert list(made(*thrice)) == ["Kalkhof"]
     assert made(*(f"Das Zimmer {at} ist nicht frei." for at in range(4))) == {}
+    always = (
+        "Der Grimbel hält noch einen Winter.",
+        "Im Garten den Grimbel geöffnet.",
+        "Das Dach ist grün, der Grimbel nass.",
+    )
+    assert made(*always) == {}
+
+
+def test_german_name_ends_before_an_article_and_a_letter_before_a_word_is_no_name() -> None:
+    assert "Frau Odenthal" in names("Umzug vorgezogen, weil Frau Odenthal den Schlüssel schon hatte.")
+    assert names("Arthritis was what the X-ray showed.") == ["Arthritis"]
 
 
 @pytest.mark.parametrize(
