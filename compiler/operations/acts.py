@@ -39,7 +39,8 @@ async def rename_page(connection: Connection, scope: Scope, row: PageRow, title:
     await scopes.lock(connection, scope, now=now)
     page = _standing(await surroundings.pages(connection, scope, [row.page_id]), row)
     bearers = [key_of(one) for _, one in await candidates.bearing(connection, scope, alias_keys(title))]
-    await enact(connection, scope, merging.rename(page, title, bearers), now=now)
+    standing = [ruling(one) for one in await rulings.listed(connection, scope)]
+    await enact(connection, scope, merging.rename(page, title, bearers, standing), now=now)
 
 
 async def merge_pages(connection: Connection, scope: Scope, row: PageRow, into: PageRow, *, now: datetime) -> None:
@@ -50,7 +51,9 @@ async def merge_pages(connection: Connection, scope: Scope, row: PageRow, into: 
     names = [alias.key for page in (gone, kept) for alias in page.aliases]
     bearers = await candidates.bearing(connection, scope, names)
     taken = {name for name, one in bearers if key_of(one) not in {gone.key, kept.key}}
-    await enact(connection, scope, merging.merge(gone, kept, around, links, taken=taken), now=now)
+    standing = [ruling(one) for one in await rulings.listed(connection, scope)]
+    items = merging.merge(gone, kept, around, links, taken=taken, standing=standing)
+    await enact(connection, scope, items, now=now)
 
 
 async def undo_merge(

@@ -53,8 +53,10 @@ class Undone:
     again: tuple[str, ...] = ()
 
 
-def rename(page: Page, display: str, bearers: Iterable[PageKey]) -> tuple[Item, ...]:
-    """Return the items that give the page a title. `bearers` are the pages that have the title as a name. Raises ActRefused."""
+def rename(page: Page, display: str, bearers: Iterable[PageKey], standing: Sequence[Ruling] = ()) -> tuple[Item, ...]:
+    """Return the items that give the page a title. `bearers` are the pages that have the title as a name, `standing` all rulings.
+    Raises ActRefused.
+    """
     title = markdown.one_line(display)
     if not is_name(title):
         raise ActRefused("title", "has no letter or digit; send a name")
@@ -67,7 +69,28 @@ def rename(page: Page, display: str, bearers: Iterable[PageKey]) -> tuple[Item, 
         return ()
     named = replace(page, title=title)
     alias = Alias(fold(title), title, MANUAL)
-    return (RenamePage(page.key, title), *_rulings(named, (*page.aliases, alias), taken=frozenset()))
+    return (
+        RenamePage(page.key, title),
+        *_rulings(named, (*page.aliases, alias), taken=_brought(page.key, standing) - {alias.key}),
+    )
+
+
+def _brought(key: PageKey, standing: Sequence[Ruling]) -> set[str]:
+    """Return the names that merges brought to a page: those of the pages merged into it that it does not have by a ruling."""
+    return _ruled(_below(key, standing) - {key}, standing) - _ruled({key}, standing)
+
+
+def _below(key: PageKey, standing: Sequence[Ruling]) -> set[PageKey]:
+    """Return the page and those that were merged into it, also through others."""
+    found, size = {key}, 0
+    while len(found) > size:
+        size = len(found)
+        found |= {one.page for one in standing if one.kind is RulingKind.MERGED and one.into in found}
+    return found
+
+
+def _ruled(keys: Collection[PageKey], standing: Iterable[Ruling]) -> set[str]:
+    return {one.ref for one in standing if one.kind is RulingKind.NAME and one.page in keys}
 
 
 def _rulings(page: Page, names: Iterable[Alias], *, taken: Collection[str]) -> Iterator[WriteRuling]:
@@ -89,9 +112,11 @@ def merge(
     links: Sequence[WriteLink],
     *,
     taken: Collection[str] = (),
+    standing: Sequence[Ruling] = (),
 ) -> tuple[Item, ...]:
     """Return the items that merge `gone` into `into`. `around` are the pages that lead to `gone`, and all pages that these and
-    both pages list; `links` are the causes of the links of `gone`, `taken` its names that other pages have. Raises ActRefused.
+    both pages list; `links` are the causes of the links of `gone`, `taken` its names that other pages have, `standing` all
+    rulings. Raises ActRefused.
     """
     if gone.key == into.key:
         raise ActRefused("into", "is the same page; send two pages")
@@ -109,8 +134,8 @@ def merge(
         *_links(gone.key, into.key, links),
         ArchivePage(gone.key),
         WriteRuling(Ruling(RulingKind.MERGED, gone.key, into=into.key, memory_ids=behind)),
-        *_rulings(gone, gone.aliases, taken=taken),
-        *_rulings(into, into.aliases, taken=taken),
+        *_rulings(gone, gone.aliases, taken={*taken, *_brought(gone.key, standing)}),
+        *_rulings(into, into.aliases, taken={*taken, *_brought(into.key, standing)}),
         ScoreHubs(
             tuple(sorted({into.key, *(key for link in links for key in (link.source, link.target))} - {gone.key}))
         ),
@@ -251,9 +276,8 @@ def unmerge(
     `gone` is the archived page, None if a rebuild has deleted it: then all memories that `into` cites are read again. `links`
     are the causes of the links of `into`, `standing` all rulings.
     """
-    names = {one.ref for one in standing if one.kind is RulingKind.NAME and one.page == merged.page}
-    own_names = {one.ref for one in standing if one.kind is RulingKind.NAME and one.page == into.key}
-    own_names |= set(markdown.alias_keys(into.title))
+    names = _ruled(_below(merged.page, standing), standing)
+    own_names = _ruled({into.key}, standing) | set(markdown.alias_keys(into.title))
     moved_aliases = [alias for alias in into.aliases if alias.key in names - own_names]
     items: list[Item] = [DropRuling(merged), *_revoked(merged, into, standing)]
     items.extend(DropAlias(into.key, alias.key) for alias in moved_aliases)

@@ -179,6 +179,23 @@ async def test_name_shared_with_another_page_does_not_take_its_memories(wiki: Po
     assert "red boat" not in text_of(bea)
 
 
+@pytest.mark.parametrize("is_merged_again", [False, True])
+async def test_undone_merge_takes_back_names_after_another_act_on_the_page(wiki: Pools, is_merged_again: bool) -> None:
+    """A rename and a merge give rulings on all names of a page, but not on those that an earlier merge brought."""
+    await name(wiki, "bea-holm", "The clockmaker")
+    await merge(wiki, "bea-holm", "renee-castellano")
+    if is_merged_again:
+        await merge(wiki, "dale-whitaker", "renee-castellano")
+    else:
+        await rename(wiki, "renee-castellano", "Captain Renee")
+    await undo(wiki)
+    found = {one.alias for one in (await whole(wiki, "renee-castellano")).aliases}
+    assert "renee castellano" in found
+    assert not {"bea holm", "the clockmaker"} & found
+    assert {"bea holm", "the clockmaker"} <= {one.alias for one in (await whole(wiki, "bea-holm")).aliases}
+    assert await is_replayed(wiki)
+
+
 async def test_name_given_by_hand_stays_when_a_merge_is_undone(wiki: Pools) -> None:
     await name(wiki, "bea-holm", "The clockmaker")
     await merge(wiki, "dale-whitaker", "bea-holm")
