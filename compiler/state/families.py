@@ -102,8 +102,8 @@ async def _with_kin(
     held = mentions(await candidates.mentions(connection, scope, sorted(all_keys())))
     wanted = {id_ for one in held if len(ids := _seen_in(one)) <= _MOST_PART_MEMORIES for id_ in ids}
     texts = await substrate.fetch(scope, sorted(wanted)) if wanted else {}
-    pairs = {(word, name) for word, name in clues_in(texts.values()).kin if name in names}
-    return replace(clues, kin=clues.kin | pairs)
+    pairs = {(word, name) for word, name in clues_in(texts.values()).given if name in names}
+    return replace(clues, given=clues.given | pairs)
 
 
 def _seen_in(mention: Mention) -> set[str]:
@@ -122,7 +122,7 @@ async def _families(
     surnamed, longer = related.surnamed, related.longer
     words = await _borne(connection, scope, sorted({word for name in names for word in roots(name)}))
     alone = await _borne(connection, scope, sorted(longer))
-    clue_names = {*clues.cities, *(one for pair in clues.kin for one in pair), *surnamed}
+    clue_names = {*clues.cities, *(one for pair in clues.given for one in pair), *surnamed}
     exact = {
         *related.alone,
         *alone,
@@ -133,7 +133,7 @@ async def _families(
     holders = await _holders(connection, scope, words, exact, related.alone)
     by_name = {name: holder for holder in holders for name in holder.names}
     joined = await _called(scope, {word: longer[word] for word in alone}, by_name, substrate)
-    joined += [(word, name) for word, name in sorted(clues.kin) if word in by_name and name in by_name]
+    joined += [(word, name) for word, name in sorted(clues.given) if word in by_name and name in by_name]
     for word, every in sorted(surnamed.items()):
         present_names = [name for name in (word, *every) if name in by_name]
         joined += [(present_names[0], name) for name in present_names[1:]]

@@ -319,7 +319,8 @@ class _Pass:
         """Delete the hubs that had lists alone and have no member left, unless an operator named them."""
         for page in self.view.pages:
             lists = (self.rollups.get((page.key, one.slug), one) for one in page.sections)
-            if page.key not in self.merger.rulings.pages and is_bare(page, lists):
+            is_ruled = page.key in self.merger.rulings.pages
+            if not (is_ruled or self._count(page.key)) and is_bare(page, lists):
                 self.gathering.items.append(DeletePage(page.key))
 
     def _parts(self, section: Section) -> tuple[Section, ...]:

@@ -58,7 +58,7 @@ class NameClues:
 
     cities: Mapping[str, frozenset[str]] = field(default_factory=dict)
     surnames: frozenset[str] = frozenset()
-    kin: frozenset[tuple[str, str]] = frozenset()
+    given: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,14 @@ def clues_in(memories: Iterable[BatchMemory]) -> NameClues:
     """Return the clues in the memories about their names."""
     cities: dict[str, set[str]] = {}
     surnames: set[str] = set()
-    kin: set[tuple[str, str]] = set()
+    given: set[tuple[str, str]] = set()
     for memory in memories:
         if key := plain_key(city_of(memory)):
             cities.setdefault(key, set()).add(memory.memory_id)
         surnames |= titled(memory.text)
-        kin |= {(word, plain_key(name)) for kind, name in introductions(memory.text) for word in keys_of(kind)}
-        kin |= {(plain_key(nick), plain_key(name)) for nick, name in nicknames(memory.text)}
-    return NameClues({key: frozenset(ids) for key, ids in cities.items()}, frozenset(surnames), frozenset(kin))
+        given |= {(word, plain_key(name)) for kind, name in introductions(memory.text) for word in keys_of(kind)}
+        given |= {(plain_key(nick), plain_key(name)) for nick, name in nicknames(memory.text)}
+    return NameClues({key: frozenset(ids) for key, ids in cities.items()}, frozenset(surnames), frozenset(given))
 
 
 def roots(name: str) -> tuple[str, ...]:

@@ -18,9 +18,14 @@ _CALENDAR = frozenset(_MONTHS.split())
 _ORDINARY = frozenset(["will", "hope", "miles", "al", "ty"])
 # Words of themes: `Faith asked the nurse` names a person, `Faith is a gift` does not.
 _ART = "art"
-_THEMES = frozenset([_ART, "charity", "clay", "faith", "forest", "kitty", "latte", "noel", "river"])
+_THEMES = frozenset([_ART, "charity", "clay", "faith", "forest", "kitty", "river"])
 _GIVEN = _CALENDAR | _ORDINARY | _THEMES | {"christian"}
-_ARTICLES = frozenset(["the", "a", "an"])
+_DETERMINER_WORDS = """
+the a an this that each every some any no my your his her its our their der die das den dem des ein eine einen einem einer mein
+meine unser unsere sein seine ihr ihre diese diesem dieser el la los las un una mi tu su nuestro nuestra o os as um uma meu minha
+nosso nossa le les une mon ma mes notre nos
+"""
+_DETERMINERS = frozenset(_DETERMINER_WORDS.split())
 # They open questions and wishes: `Will Ana come?`, `Hope Ana is well`.
 _VERBS = frozenset(["will", "may", "hope"])
 _BEFORE_OTHERS = """
@@ -52,8 +57,8 @@ def is_ambiguous(word: str) -> bool:
 
 
 def is_theme_and_name(word: str) -> bool:
-    """Return whether the word is a given name and a word of a theme, which is not also the theme's title."""
-    return plain_key(bare(word)) in _THEMES - {_ART}
+    """Return whether the word is a given name and a word of a theme."""
+    return plain_key(bare(word)) in _THEMES
 
 
 def is_written(key: str, text: str) -> bool:
@@ -85,7 +90,7 @@ def person_in(run: list[str], before: str, after: str, *, is_initial: bool) -> s
     start = next((at for at, word in enumerate(run) if plain_key(bare(word)) in _GIVEN or not _is_common(word)), 0)
     words, before = run[start:], run[start - 1].lower() if start else before
     is_month = bool(words) and plain_key(bare(words[0])) in _CALENDAR
-    if _is_dated(before) if is_month else before in _ARTICLES:
+    if _is_dated(before) if is_month else before in _DETERMINERS:
         return ""
     is_initial = is_initial and not start
     if len(words) == 2 and _begins_name(words, is_initial=is_initial):

@@ -124,7 +124,8 @@ def _join_nicknames(found: dict[str, Subject], memories: Iterable[BatchMemory]) 
         ends = (" ".join(words[at:]) for at in range(len(words)))
         bearers.setdefault(plain_key(nick), set()).add(next((one for one in ends if one in found), ""))
     for nick, names in sorted(bearers.items()):
-        bearer = found.get(next(iter(names))) if len(names) == 1 else None
+        whole = [name for name in names if not any(other.startswith(f"{name} ") for other in names)]
+        bearer = found.get(whole[0]) if len(whole) == 1 else None
         if bearer is not None and nick in found and found[nick].page in (None, bearer.page):
             bearer.take(found.pop(nick), may_title=False)
             bearer.is_sure = True

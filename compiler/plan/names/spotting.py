@@ -16,7 +16,7 @@ from compiler.plan.contract import BatchMemory
 from compiler.plan.facts.past import Origin, origin
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
-from compiler.plan.names.ambiguous_names import is_ambiguous, is_attributive, person_in
+from compiler.plan.names.ambiguous_names import is_ambiguous, is_attributive, is_theme_and_name, person_in
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.names.lower_case import has_deliberate_capitals, introduced, is_shouted, small_names
 from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
@@ -195,9 +195,9 @@ def spotted(text: str, known: Known) -> list[Spotted]:
             continue
         if not any(begin <= start and end <= stop and end - start < stop - begin for begin, stop in shared):
             name = " ".join(words)
-            found.append(
-                Spotted(_written(tokens[start:end]), is_initial=name not in certain | nouns, is_noun=name in nouns)
-            )
+            kind = next((one.kind for begin, stop, one in spans if (begin, stop) == (start, end)), NameKind.THING)
+            is_initial = name not in certain | nouns
+            found.append(Spotted(_written(tokens[start:end]), kind, is_initial=is_initial, is_noun=name in nouns))
             tokens[start:end] = [NO_TOKEN] * (end - start)
             keys[at : at + len(words)] = [NO_TOKEN] * len(words)
     found.extend(Spotted(name) for name in known.unspaced if name in text)
@@ -249,7 +249,8 @@ def _spans(tokens: Iterable[str], *, is_deliberate: bool) -> Iterator[tuple[int,
             run.append(token)
         elif run:
             is_named = called in NAMING or called in ADDRESSES or (called == ":" and _is_labelled(every, at, run))
-            if person := person_in(run, called, token, is_initial=initial):
+            person = person_in(run, called, token, is_initial=initial)
+            if person and not (is_german_text and is_theme_and_name(person)):
                 yield at - len(person.split()), at, Spotted(person, NameKind.PERSON)
             elif not (is_shouted(run) or is_attributive(run[-1], token)):
                 found = _named(run, at - len(run), is_initial=initial, is_named=is_named)

@@ -5,7 +5,6 @@ A nickname or a first name joins the only subject that it can stand for; an ambi
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
-from compiler.plan.names.naming import holds
 from compiler.plan.names.same_names import country, is_titled, main_name, surname
 from compiler.plan.names.spelling import are_distinct
 from compiler.plan.names.spotting import (
@@ -24,21 +22,19 @@ from compiler.plan.names.spotting import (
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned
 from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.namesakes import has_article, has_namesakes, is_branded
 from compiler.plan.text.persons import addressed
 from compiler.plan.text.sentences import sentences
-from compiler.plan.text.tokens import capitals, tokens_of
-from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, PERSONAL, PREDICATES
+from compiler.plan.text.tokens import capitals
+from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, PERSONAL
 from store.text.words import STOP_WORDS
 
 SHORTEST_NICKNAME = 3
 LEAST_ACTS = 2
 
 _PHRASING = STOP_WORDS - CONNECTORS
-_NO_NOUNS = STOP_WORDS | PREDICATES
-# `Another Dan`, `both Dans`, `two men called Dan`.
-_OTHER = r"another|a second|a different|(?:the|an|my|her|his|our) other|otr[oa]|outr[oa]|une? autre|eine? andere[rn]?|noch eine?"
-_SEVERAL = "two|both|three|dos|ambos|dois|duas|zwei|beide|deux"
-_NAMED = "called|named|llamad[oa]s|chamad[oa]s|namens|genannt|appele(?:e?s)?"
+# Peoples whose plural is no family.
+_PEOPLES = frozenset(["finn", "dane", "scot", "pole", "swede", "turk", "serb", "croat", "slovak", "celt"])
 
 
 @dataclass(slots=True)
@@ -106,7 +102,17 @@ class Subject:
     @property
     def is_acting(self) -> bool:
         """Whether a verb follows the name in a memory."""
-        return any(acts(self.key, memory.text) for memory in self.memories.values())
+        return any(acts(self.key, text) for text in self.texts)
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it is shown to be a person: by metadata, or by a verb of people only after the name."""
+        return self.kind is NameKind.PERSON or any(acts(self.key, text, PERSONAL) for text in self.texts)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of the memories, in order."""
+        return tuple(memory.text for memory in self.memories.values())
 
     @property
     def keys(self) -> frozenset[str]:
@@ -127,7 +133,7 @@ def joined(found: dict[str, Subject]) -> dict[str, Subject]:
         elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and _is_short(subject):
             longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
             is_joining = longer is not None and _may_join(subject, longer) and not _are_distinct(subject, longer)
-            if longer is not None and is_joining and not _has_namesakes(subject, plural):
+            if longer is not None and is_joining and not _have_namesakes(subject, plural):
                 longer.take(subject)
                 del kept[key]
     for key in sorted(kept, key=lambda one: (len(one), one)):
@@ -183,38 +189,22 @@ def _may_join(subject: Subject, longer: Subject) -> bool:
 
 def _are_distinct(subject: Subject, longer: Subject) -> bool:
     """Return whether a sentence shows that the names are of two things, or the short one is that of a thing and the longer one
-    a person's: `beside the Wilhelmina`, `Wilhelmina Rook`.
+    a person's: `beside the Wilhelmina`, `Wilhelmina Rook wants`.
     """
-    if is_person_like(longer.key) and any(_is_thing(subject.key, memory.text) for memory in subject.memories.values()):
+    if longer.is_personal and any(has_article(name, text) for name in subject.names for text in subject.texts):
         return True
-    both = (memory.text for memory_id, memory in subject.memories.items() if memory_id in longer.memories)
-    said = [sentence for text in both for sentence in sentences(text)]
-    branded = (plain_key(one.replace("'s ", " ")).partition(f" the name {longer.key}") for one in said)
-    is_brand = any(brand and holds(subject.key, before) for before, brand, _ in branded)
-    return longer.kind is not NameKind.PERSON and (
-        is_brand or are_distinct(subject.key, longer.key, map(plain_key, said))
+    both = [memory.text for memory_id, memory in subject.memories.items() if memory_id in longer.memories]
+    if longer.kind is NameKind.PERSON:
+        return False
+    is_brand = any(is_branded(subject.names, name, text) for name in longer.names for text in both)
+    return is_brand or are_distinct(
+        subject.key, longer.key, (plain_key(sentence) for text in both for sentence in sentences(text))
     )
 
 
-def _is_thing(key: str, text: str) -> bool:
-    """Return whether the text has the name with an article and no noun after it: `on board the Wilhelmina, which`."""
-    tokens = [*tokens_of(text), "", ""]
-    follows = (
-        after
-        for article, name, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
-        if article.lower() == "the" and plain_key(name) == key
-    )
-    return any(not after[:1].isalnum() or plain_key(after) in _NO_NOUNS for after in follows)
-
-
-def _has_namesakes(subject: Subject, plural: Subject | None) -> bool:
-    """Return whether a memory says that several bear the name: `another Dan`, `two women called Dan`, `both Dans`."""
-    name = re.escape(subject.key)
-    found = re.compile(
-        rf"\b(?:{_OTHER}) {name}\b|\b(?:{_SEVERAL})(?: \w+){{1,4}} (?:{_NAMED}) {name}\b|\b(?:{_SEVERAL}) {name}s\b"
-    )
-    every = (*subject.memories.values(), *(plural.memories.values() if plural else ()))
-    return any(found.search(plain_key(memory.text)) for memory in every)
+def _have_namesakes(subject: Subject, plural: Subject | None) -> bool:
+    texts = [*subject.texts, *(plural.texts if plural else ())]
+    return any(has_namesakes(name, text) for name in subject.names for text in texts)
 
 
 def _is_plural(plural: Subject, subject: Subject, found: Collection[str]) -> bool:
@@ -222,7 +212,7 @@ def _is_plural(plural: Subject, subject: Subject, found: Collection[str]) -> boo
     if any(name.isupper() and f"{name}s" in plural.names for name in subject.names):
         return True
     has_other = len(subject.key) <= SHORTEST_NICKNAME or any(other.endswith(f" {subject.key}") for other in found)
-    has_other |= subject.is_acting  # `the Finns`, and a man called Finn
+    has_other |= subject.key in _PEOPLES
     texts = (f" {plain_key(memory.text)} " for memory in plural.memories.values())
     return not has_other and any(f" the {plural.key} " in text for text in texts)
 

@@ -53,14 +53,13 @@ _NO_NAMES = NO_NAMES | FIRST_PERSON
 _TITLE = re.compile(r"[\"“„«]([^\W\d_][^\"”“»]{2,60})[\"”“»]|(?<!\w)['‘]([^\W\d_][^'’]{2,60})['’](?!\w)")
 _FEASTS = "Holidays and celebrations"
 _FORM_OF = re.compile(r"\b(?:form|sign|symbol) of(?: (?:my|our|his|her|their|a|an))?$")
-# `We slept in the car` is not about cars.
 # What faith and rivers do as well: `Faith is a gift`.
 _OF_IDEAS = frozenset(["is", "was", "helps", "helped", "gives", "gave", "means", "makes", "made", "keeps", "kept"])
-_CARS, _TEACHING = "Cars", "Teaching"
-_PUPILS = frozenset(["him", "her", "them", "me", "us", "you", "himself", "herself", "myself"])
-_ABOARD = re.compile(
-    r"\b(?:in|into|inside|from|by|on|out of|to|im|en|no|dans|em)(?: (?:the|a|my|our|his|her|their|mein|dem|el|o|la))?$"
-)
+# `We slept in the car` is not about cars, `teaching her to read` is no teaching.
+_CAR, _TEACHING = "car", "teaching"
+_ABOARD = re.compile(r"\b(?:(?:in|into|inside|from|out of) (?:the|a|my|our|his|her|their)|by)$")
+_PUPILS = frozenset(["him", "her", "them", "me", "us", "himself", "herself", "myself"])
+_TAUGHT = frozenset(["to", "how", "the", "a", "about"])
 _SIGNS = "\"'“”‘’([{*_#-—–"
 
 
@@ -92,7 +91,8 @@ def themes_in(text: str) -> tuple[str, ...]:
 
 
 def _in_sentence(sentence: str) -> list[str]:
-    text = plain_key(_ASIDE.sub(" . ", _without_names(_TITLE.sub(_untitled, sentence))))
+    untitled = _TITLE.sub(_untitled, sentence)
+    text = plain_key(_ASIDE.sub(" . ", _without_names(untitled, is_german_text=is_german(plain_key(untitled).split()))))
     words = ["0" if one.isdigit() else one for one in text.split()]
     speaker = SPEAKER.match(sentence)
     begin = len(plain_key(speaker[1]).split()) if speaker else 0
@@ -152,9 +152,13 @@ def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
     before = words[max(0, start - _LONGEST_SIMILE) : start]
     if form.title == _FEASTS and not _DATING.isdisjoint(before[-1:]):
         return True
-    if _FORM_OF.search(" ".join(before)) or (form.title == _CARS and _ABOARD.search(" ".join(before))):
+    if _FORM_OF.search(" ".join(before)) or (words[start] == _CAR and _ABOARD.search(" ".join(before))):
         return True
-    if form.title == _TEACHING and words[start] == "teaching" and not _PUPILS.isdisjoint(words[end : end + 1]):
+    if (
+        words[start] == _TEACHING
+        and not _PUPILS.isdisjoint(words[end : end + 1])
+        and _TAUGHT.issuperset(words[end + 1 : end + 2])
+    ):
         return True
     if "like" in before and _likens(words, start - before[::-1].index("like") - 1, start):
         return True
@@ -173,7 +177,7 @@ def _likens(words: list[str], at: int, start: int) -> bool:
     return is_simile and _PRONOUNS.isdisjoint(words[at + 1 : start])
 
 
-def _without_names(text: str) -> str:
+def _without_names(text: str, *, is_german_text: bool) -> str:
     """Return the text without runs of two or more capitalised words, and without people whose name is a form: a form in a name is
     no theme (`Park Avenue`, `Faith asked the nurse`).
     """
@@ -186,7 +190,8 @@ def _without_names(text: str) -> str:
         is_name = is_joint or _is_capital(piece.strip(_SIGNS))
         run.extend([piece] if is_name else [])
         if not is_name or not piece[-1].isalnum():
-            kept.extend(run if len(run) < 2 and not _is_person(run, before, "" if is_name else piece) else ["."])
+            is_person = not is_german_text and _is_person(run, before, "" if is_name else piece)
+            kept.extend(run if len(run) < 2 and not is_person else ["."])
             kept.extend([] if is_name else [piece])
             run, before = [], piece
     return " ".join(kept)
@@ -199,7 +204,7 @@ def _is_person(run: list[str], before: str, after: str) -> bool:
     starts = not before or before[-1] in ".!?:…"
     word = "".join(run).strip(f"{_SIGNS}.,;:!?…)")
     follows = plain_key(after)
-    may_be = starts and follows in PREDICATES - _OF_IDEAS and is_theme_and_name(word)
+    may_be = starts and follows in PREDICATES - _OF_IDEAS and is_theme_and_name(word) and not theme_of(plain_key(word))
     return may_be or (bool(word) and bool(person_in([word], plain_key(before), follows, is_initial=starts)))
 
 

@@ -63,6 +63,7 @@ _HENCEFORTH = re.compile(
 _INVERTING = re.compile(r"\W*(?:ab|von) (?:jetzt|sofort|heute|nun)\b", re.IGNORECASE)
 # `Will be done monthly from now on`: what will be done is in another sentence.
 _WITHOUT_SUBJECT = re.compile(r"\W*(?:will|would|has|have|to) be(?:en)? |\W*(?:is|are|were) \w", re.IGNORECASE)
+_SUBJECT = re.compile(r"(?:i|we|he|she|they)\b", re.IGNORECASE)
 _DOUBTFUL = re.compile(
     r"\b(?:if|whether|should|would|could|might|may|when|once|until|before)\b[^.;]{0,30}\b(?:decid|cho[so]se|opt)"
     r"|\bto decide|[?？]\W*$",
@@ -168,14 +169,15 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
 
 
 def _after_turn(before: str) -> str:
-    """Return the part of a sentence after `but`, with the name that it begins with: of `Ana is well but has promised to rest`,
-    `Ana has promised to rest`; else the sentence.
+    """Return the clause of a sentence after `but`, with the name that it begins with: of `Ana is well but has promised to rest`,
+    `Ana has promised to rest`; the sentence if no clause follows (`anything but meat`).
     """
     told, _, turned = before.strip().rpartition(" but ")
-    if len(content_words(turned)) < MIN_TITLE_WORDS or not told:
-        return before.strip()
+    first = plain_key(turned).partition(" ")[0]
     name = next((one.name for one in runs(told) if told.startswith(one.name)), "")
-    return f"{name} {turned}" if name and plain_key(turned).split()[0] in PREDICATES else turned
+    if told and _SUBJECT.match(turned):
+        return turned
+    return f"{name} {turned}" if name and first in PREDICATES else before.strip()
 
 
 def _is_own(sentence: str, before: str) -> bool:

@@ -106,11 +106,11 @@ _CONTACT = re.compile(
 def definition(sentence: str, keys: Collection[str]) -> int:
     """Return how well a sentence or its best clause defines the subject, 0 to 6: 6 for a definition, 3 if it begins with it."""
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
-    if any(plain_key(one[1]) in keys for one in _NAMESAKE.finditer(text)):
-        return 1
     found = max((_defined(clause, key) for clause in _every_clause(sentence, keys) for key in keys), default=0)
     marked = " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
     found = max(found, *(_beside(marked, key) for key in keys)) if found < KIND else found
+    if any(plain_key(one[1]) in keys for one in _NAMESAKE.finditer(text)):
+        return min(found, 3)
     return max(found, 5) if _has_bracket(text, keys) else found
 
 

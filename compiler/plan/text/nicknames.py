@@ -8,19 +8,19 @@ from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import NO_NAMES
 from store.text.short_texts import cached_if_short
 
-_WORD = r"[^\W\d_a-zß-ÿ][^\W_]*[a-zß-ÿ][\w'’-]*"
+_WORD = r"[^\W\d_a-zß-ÿ](?=[^\W_]*[a-zß-ÿ])[\w'’-]*+"
 _NAME = rf"{_WORD}(?:\s{_WORD}){{0,2}}"
-# Up to five words that are no names may stand between: `Devraj Kohli, CTO, goes by Dev`.
-_BETWEEN = r"(?:,?\s(?:[a-zß-ÿ\d][\w'’-]*|[A-Z]{2,4}(?![\w'’-]))){0,5}?"
+# An aside between commas may stand between: `Devraj Kohli, CTO, goes by Dev`.
+_ASIDE = r"(?:,\s[^,.;:!?]{1,40}(?=,))?"
 _MARKS = r"""
-known(?:\s\w+){0,4}\sas | nicknamed | goes\sby | went\sby | (?:aka|a\.k\.a\.)
+known(?:\s\w+){0,4}\sas | nicknamed | goes\sby | (?:aka|a\.k\.a\.)
 | genannt | mit\sSpitznamen
 | (?:mejor\s)?conocid[oa](?:\s\w+){0,3}\scomo | apodad[oa] | alias
 | (?:mais\s)?conhecid[oa](?:\s\w+){0,3}\s(?:como|por) | apelidad[oa](?:\sde)?
 | connue?(?:\s\w+){0,3}\scomme | surnommée?
 """
 _GIVEN = re.compile(
-    rf"(?<![\w'’-])({_NAME}){_BETWEEN},?\s\(?(?:who\s)?(?:is\s|was\s|also\s|better\s|auch\s|también\s|também\s|aussi\s)*"
+    rf"(?<![\w'’-])({_NAME}){_ASIDE},?\s\(?(?:who\s)?(?:is\s|was\s|also\s|better\s|auch\s|también\s|também\s|aussi\s)*"
     rf"(?:{_MARKS})\s(?:the\s|de\s|der\s|die\s|el\s|la\s|o\s|a\s|le\s)?[\"“'‘«]?({_WORD}(?:\s{_WORD})?)",
     re.VERBOSE,
 )

@@ -70,7 +70,7 @@ def _words(headings: str, decisions: str, day: str, months: str) -> PageWords:
 _FUNCTION_WORDS = {
     "english": "the and to we will is are of our for with from it that on not instead i have has was be as by at go an he she"
     " they you my your his her their this these but had were would who what when where before after about up out all in"
-    " no so me am do does did can could just there been him them us than then too very get got into over how because any"
+    " does did can could just there been him them us than then too very get got into over how because any"
     " some more if youre im its dont thats",
     "german": "der die das und wir ist sind nicht mit fur zum zur ich ein eine im den dem uns auf haben hat meine ab jetzt"
     " er sie wir war wird bei nach auch noch aus dass wie nur mehr sich vom von in du",

@@ -117,16 +117,14 @@ _NAMING = """
 named called nicknamed dog cat puppy pup kitten pet horse friend sister brother cousin aunt uncle son daughter wife husband
 boyfriend girlfriend partner roommate flatmate housemate bandmate teammate classmate coworker mate coach boss neighbor niece
 nephew baby boy girl kid mum mom mother father dad grandma grandmother grandpa grandfather granddad stepmother stepfather
-stepson stepdaughter fiance fiancee llamado llamada chamado chamada genannt namens perro perra gato gata cachorro cachorra hund
-katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin
-chien ami amie soeur frere
-teacher tutor therapist plumber electrician landlord landlady dentist nurse colleague
-profesor profesora tutora fontanero medico medica dentista lehrer lehrerin hausmeister hebamme arzt arztin professora encanador
-professeur
-neighbour nachbar nachbarin kollege kollegin chef chefin mann ehemann partnerin vater mutter tante onkel oma opa
-marido esposo esposa pareja vecino vecina jefe jefa tia tio prima primo abuela abuelo vizinho vizinha chefe tia avo colega
-mari femme copain copine voisin voisine patron
-hija hijo suegro suegra cunado cunada filha filho sogro sogra cunhado cunhada tochter sohn schwager schwagerin
+stepson stepdaughter stepsister stepbrother granddaughter grandson fiance fiancee llamado llamada chamado chamada genannt namens
+perro perra gato gata cachorro cachorra hund katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin chien
+ami amie soeur frere teacher tutor therapist plumber electrician landlord landlady dentist nurse colleague profesor profesora
+tutora fontanero medico medica dentista lehrer lehrerin hausmeister hebamme arzt arztin professora encanador professeur
+neighbour nachbar nachbarin kollege kollegin chef chefin mann ehemann partnerin vater mutter tante onkel oma opa marido esposo
+esposa pareja vecino vecina jefe jefa tia tio prima primo abuela abuelo vizinho vizinha chefe tia avo colega mari femme copain
+copine voisin voisine patron hija hijo suegro suegra cunado cunada filha filho sogro sogra cunhado cunhada tochter sohn schwager
+schwagerin
 """
 _ADDRESSES = """
 aunt auntie uncle miss doctor professor chef don dona dom doctora doutor doutora dottore dottoressa tante oncle tia tio zia zio

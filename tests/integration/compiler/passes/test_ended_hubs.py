@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from compiler.operations import acts, lint
@@ -119,3 +120,22 @@ async def test_hub_made_after_its_members_has_the_edges_of_one_made_with_them(po
     assert links(await compiled_in_jobs(pools, parts, clock)) == links(whole)
     assert not links(await compiled_in_jobs(pools, [MOVED], clock))
     assert links(await compiled_in_jobs(pools, [placed("cedar-cellar", "Tavira")], clock)) == links(whole)
+
+
+async def test_hub_whose_members_all_move_to_another_list_stays(pools: Pools) -> None:
+    typed = [
+        NewMemory(
+            f"{slug.replace('-', ' ').title()} served soup until late.",
+            f"{slug}-typed",
+            NOW.replace(hour=9 + at),
+            metadata={"place": {"name": slug.replace("-", " ").title(), "city": "Tavira", "types": ["restaurant"]}},
+        )
+        for at, slug in enumerate(MEMBERS)
+    ]
+    before = await compiled_in_jobs(pools, [ENTRIES], Clock())
+    assert HUB in before
+    moved = await compiled_in_jobs(pools, [typed], Clock())
+    whole = await compiled_in_jobs(pools, [[*ENTRIES, *typed]], Clock(), scope=HOUSEMATE)
+    lists = [[one for one in orjson.loads(wiki[HUB])["sections"] if one["children"]] for wiki in (moved, whole)]
+    assert [one["slug"] for one in lists[0]] == ["restaurants"]
+    assert lists[0] == lists[1]

@@ -55,6 +55,10 @@ SAID = (
     "Wilma Sorrel wrote that the landing will be closed in June.",
     "The grey tug lay beside the Wilma, which had lost its mast.",
     "We painted the rudder of Wilma green before the regatta.",
+    "Wilma Sorrel wants the key of the landing before the regatta.",
+    "Odile found a nurse, Faith, who is free from the first of May.",
+    "The money would keep Faith at the house for another year.",
+    "Faith said that the stairs need a rail before the winter.",
 )
 CHAT = (
     "kim: liv came over and we cooked soup for the whole street",

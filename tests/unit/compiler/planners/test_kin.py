@@ -127,7 +127,7 @@ def test_page_of_a_sister_and_the_page_of_her_name_are_judged_together() -> None
     standing = made(LeafBatch(tuple(seen)))
     assert standing.title == "My sister"
     named = memory("m2", "My sister Ana has a cat.", day=2)
-    assert ("my sister", "ana") in rejudging.clues_in([named]).kin
+    assert ("my sister", "ana") in rejudging.clues_in([named]).given
     family = NameFamily((standing,), (Mention("ana", "Ana"),), telling=frozenset({"m2"}))
     page = made(rejudging.batch_of(family, {one.memory_id: one for one in (*seen, named)}))
     assert (page.title, len({one.memory_id for one in page.cited()})) == ("Ana", 3)

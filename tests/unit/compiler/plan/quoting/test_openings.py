@@ -53,6 +53,7 @@ from tests.support.compiler.plan_cases import START, memory
         ),
         ("Olga", "Olga is thinking of a move.", ("Omar wants to quit Olga's choir now.", "Olga says that it isn't.")),
         ("Olga", "On Sunday at noon we had lunch with Olga.", ("I told her that Olga waits at the pier.",)),
+        ("Helios", "Omar's startup called Helios builds sensors.", ("On Friday Omar went to see Helios.",)),
         ("Olga", "Olga est morte dans son sommeil.", ("Olga est contente au port.", "Olga va quitter le bar.")),
         ("Fulda", "Ostern bei Anja in Fulda.", ("Liegt in Fulda im Klinikum.",)),
         (

@@ -567,6 +567,9 @@ def test_like_is_a_preference_only_as_a_verb() -> None:
     [
         ("Ivo is over the flu but has promised Ada he'll rest from now on.", "Ivo has promised Ada he'll rest"),
         ("We like the old shed but we'll use the barn from now on.", "We'll use the barn"),
+        ("We eat anything but meat at home from now on.", "We eat anything but meat at home"),
+        ("We'll skip everything but the Monday class from now on.", "We'll skip everything but the Monday class"),
+        ("We no longer meet on Monday but on Tuesday from now on.", "We no longer meet on Monday but on Tuesday"),
         ("Ada: And I'm ringing you every Thursday from now on.", "I'm ringing you every Thursday"),
         (
             "Ada has decided to go back to town three days a week from January rather than full time.",

@@ -1,0 +1,62 @@
+"""Finds what shows that a name is not that of one person: several bear it, or a ship, or a brand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.words import PREDICATES
+from store.text.words import STOP_WORDS
+
+_OTHER = (
+    r"another|a second|a different|(?:the|an|my|her|his|our) other|otr[oa]|outr[oa]|une? autre"
+    r"|(?:noch )?eine[nr]? andere[rn]?|ein anderer|noch eine?[nr]?"
+)
+_NUMBERS = """
+two|three|four|five|six|seven|eight|nine|ten|dos|tres|cuatro|cinco|dois|duas|três|quatro|zwei|drei|vier|fünf|deux|trois|quatre
+"""
+_SEVERAL = rf"(?:{_NUMBERS.strip()}|both|beide|ambos|les deux)"
+_NAMED = r"called|named|llamad[oa]s|chamad[oa]s|namens|genannt|appelée?s"
+_FOLLOWING = re.compile(r"\s+([^\W\d_][\w'’-]*)")
+_NO_NOUNS = STOP_WORDS | PREDICATES
+_LONGEST_PREPOSITION = 3
+_JOINING = frozenset(["and", "or", "in", "on", "at", "to", "for", "with", "from", "by"])
+
+
+@lru_cache(maxsize=1024)
+def _bearing(name: str) -> re.Pattern[str]:
+    one = re.escape(name)
+    return re.compile(
+        rf"\b(?i:{_OTHER}) {one}(?![\w'’-])|\b(?i:{_SEVERAL})(?: [\w-]+){{1,4}} (?i:{_NAMED}) {one}(?![\w'’-])"
+        rf"|\b(?i:{_SEVERAL}) {one}s(?![\w'’-])"
+        + (rf"|\b(?i:{_NUMBERS.strip()}) {one}(?![\w'’-])" if name.endswith("s") else "")
+    )
+
+
+def has_namesakes(name: str, text: str) -> bool:
+    """Return whether the text says that several bear the name: `another Dan`, `two women called Dan`, `both Dans`.
+
+    Not `another Dan story` or `both Dan's kids`.
+    """
+    return name in text and any(not _is_before_noun(text, one.end()) for one in _bearing(name).finditer(text))
+
+
+def _is_before_noun(text: str, at: int) -> bool:
+    """Return whether a noun follows at once: a word in lower case that is no function word or verb."""
+    following = _FOLLOWING.match(text, at)
+    word = following[1] if following is not None else ""
+    return word.islower() and len(word) > _LONGEST_PREPOSITION and plain_key(word) not in _NO_NOUNS
+
+
+def has_article(name: str, text: str) -> bool:
+    """Return whether the text has the name with `the` and no noun: `on the Wilhelmina, which`, not `the Dan I told you about`."""
+    every = re.finditer(rf"\b[Tt]he {re.escape(name)}(?![\w'’-])(\W*)(\w*)", text) if name in text else ()
+    return any(not one[2] or one[1].strip() or one[2].lower() in _JOINING | PREDICATES for one in every)
+
+
+def is_branded(names: Collection[str], brand: str, text: str) -> bool:
+    """Return whether a thing of a person has the longer name: `Ray's sauce is sold under the name Ray Day`."""
+    after = rf"['’]s\b[^.!?]*\bunder the name {re.escape(brand)}(?!\w)"
+    return brand in text and any(re.search(rf"(?<!\w){re.escape(name)}{after}", text) for name in names)
