@@ -13,7 +13,7 @@ from compiler.plan.lexicon.figures_of_speech import FIGURES_OF_SPEECH
 _ARTS = """
 Painting: paint paints painted painting paintings painter watercolor watercolors watercolour acrylics easel canvas?
   pintura pinturas pintar pintando malerei malen gemalt peinture peindre
-Drawing: drawing? drawings? sketch sketches sketching sketchbook doodle doodles doodling dibujo dibujar desenho desenhar
+Drawing: drawing? drawings? sketch? sketches? sketching sketchbook doodle doodles doodling dibujo dibujar desenho desenhar
   zeichnen zeichnung dessin dessiner
 Pottery: pottery ceramics ceramic clay kiln ceramica alfareria olaria topferei topfern keramik poterie
 Photography: photography photographer photographers photoshoot photoshoots photo_shoot photo_shoots my_camera
@@ -306,7 +306,7 @@ Education: education school? high_school? middle_school? college? university? sc
 Mentoring: mentor mentors mentoring mentorship
 Teaching: teaching teacher teachers tutoring tutor tutors profesor profesora professor professora lehrer lehrerin
   unterrichten enseignant
-Programming: coding_bootcamp coding_boot_camp programming coding code_review software? software_engineer developer developers
+Programming: coding_bootcamp coding_boot_camp programming coding code_review software? software_engineer? developer? developers?
   python javascript
   app_development hackathon programacion programacao programmieren programmation
 Technology: technology gadget gadgets laptop computer? computers? smartphone artificial_intelligence machine_learning
