@@ -71,7 +71,7 @@ def hub_cities(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) -> 
 
 
 def is_bare(hub: Page, lists: Iterable[Section]) -> bool:
-    """Return whether an active hub has nothing but these lists, none with a member, a page of its own or an operator's no."""
+    """Return whether an active hub has nothing but these lists, all without members, none promoted or suppressed."""
     is_named = any(alias.origin == MANUAL for alias in hub.aliases)
     if not (hub.is_active and hub.sections) or hub.summary or is_named:
         return False

@@ -53,7 +53,7 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
         subject.page = pages.get(key)
         if key in held:
             _recall(subject, held[key], earlier)
-        if gazetteer.is_known_city(key) and subject.kind is NameKind.THING and not _is_person(subject):
+        if gazetteer.is_known_city(key) and subject.kind is NameKind.THING and not subject.is_personal:
             subject.kind = NameKind.CITY
         subject.is_sure |= subject.page is not None
     for key in introduced.intersection(found):
@@ -192,11 +192,6 @@ def _is_bare(key: str, text: str) -> bool:
         word == key and (before in _CONTRACTED or not determines(before))
         for before, word in zip(("", *words), words, strict=False)
     )
-
-
-def _is_person(subject: Subject) -> bool:
-    """Return whether a verb of people only follows the name in a memory: `Sofia wants refunds`."""
-    return any(acts(subject.key, memory.text, PERSONAL) for memory in subject.memories.values())
 
 
 def _recall(subject: Subject, mention: Mention, earlier: Mapping[str, BatchMemory]) -> None:

@@ -122,6 +122,7 @@ class Subject:
 
 
 def joined(found: dict[str, Subject]) -> dict[str, Subject]:
+    """Return the subjects by key, each short name, plural and surname merged into the only subject that it can stand for."""
     called = _called(found.values())
     kept = dict(found)
     for key in sorted(found, key=lambda one: (len(one), one)):
@@ -177,9 +178,7 @@ def _may_join(subject: Subject, longer: Subject) -> bool:
     """
     if subject.kind is NameKind.THING and longer.kind is NameKind.THING and longer.page is None:
         is_kind_added = all(word in GENERIC for word in longer.key.split()[1:])
-        is_person = is_person_like(longer.key) and any(
-            acts(one.key, memory.text, PERSONAL) for one in (subject, longer) for memory in one.memories.values()
-        )
+        is_person = is_person_like(longer.key) and (subject.is_personal or longer.is_personal)
         is_person |= (
             longer.is_sure and is_person_like(longer.key) and not is_ordinary(subject.key) and subject.is_acting
         )

@@ -1,4 +1,4 @@
-"""Finds what shows that a name is not that of one person: several bear it, or a ship, or a brand."""
+"""Finds the signs that a name belongs to several people, to a thing, or to a brand."""
 
 from __future__ import annotations
 

@@ -15,23 +15,13 @@ from compiler.plan.names.merge import Matches
 from compiler.plan.names.speakers import is_talk, speaker_of
 from compiler.plan.names.spotting import known_names, runs, spotted
 from compiler.plan.names.themes import themes_in
-from compiler.plan.proposal import ProposedPage
 from compiler.plan.quoting.decisions import decisions
 from compiler.plan.quoting.excerpts import excerpt, line
 from compiler.plan.quoting.openings import opening
 from compiler.plan.text.german_nouns import is_german
 from compiler.planners import extractive
-from tests.support.compiler.plan_cases import START, batch, memory
-
-
-def made(*texts: str) -> dict[str, ProposedPage]:
-    """Return the pages of these memories, a day apart, by title."""
-    seen = (memory(f"m{at}", text, day=at) for at, text in enumerate(texts))
-    return {one.title: one for one in extractive.plan_leaf(batch(*seen)).new_pages}
-
-
-def lines(page: ProposedPage) -> str:
-    return "\n".join(section.body_md for section in page.sections)
+from tests.support.compiler.noted_pages import lines, made
+from tests.support.compiler.plan_cases import START, memory
 
 
 def names(text: str) -> list[str]:

@@ -7,21 +7,10 @@ import pytest
 from compiler.plan.contract import PageType
 from compiler.plan.names.spotting import NameKind, known_names, runs, spotted
 from compiler.plan.names.themes import themes_in
-from compiler.plan.proposal import ProposedPage
 from compiler.plan.text.nicknames import nicknames
 from compiler.planners import extractive, gazetteer
+from tests.support.compiler.noted_pages import lines, made
 from tests.support.compiler.plan_cases import batch, memory
-
-
-def made(*texts: str) -> dict[str, ProposedPage]:
-    """Return the pages of these memories, a day apart, by title."""
-    seen = (memory(f"m{at}", text, day=at) for at, text in enumerate(texts))
-    return {one.title: one for one in extractive.plan_leaf(batch(*seen)).new_pages}
-
-
-def lines(page: ProposedPage) -> str:
-    return "\n".join(section.body_md for section in page.sections)
-
 
 FULL = ("Nils Aune runs the lab in Bergen.", "Nils Aune moved the trial to May.", "Nils Aune bought a boat.")
 
