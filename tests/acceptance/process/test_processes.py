@@ -112,14 +112,22 @@ def families(environment: dict[str, str], log: Path) -> Iterator[Family]:
 
 
 @pytest.fixture(scope="module")
-def family(migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Family]:
-    """A service for the module's tests, on a migrated database."""
-    home = tmp_path_factory.mktemp("processes")
-    with (
-        migrated(migrated_template, home) as environment,
-        families({**environment, **SEVERAL}, home / "log") as one,
-    ):
-        yield one
+def family() -> Iterator[Family]:
+    """A service for the module's tests, on an embedded database; the last of them stops it."""
+    home = new_directory()
+    home.mkdir(mode=0o755)
+    environment = {
+        "SIDECAR_DATA_DIR": str(home / "data"),
+        "SIDECAR_LISTEN": f"unix:{home}/api/s.sock",
+        "SIDECAR_EMBEDDER": "none",
+        **SEVERAL,
+    }
+    try:
+        with families(environment, home / "log") as one:
+            yield one
+    finally:
+        asyncio.run(postmaster.shut_down(home / "data" / "pgdata"))
+        shutil.rmtree(home)
 
 
 def ask(client: Sidecar) -> str:
@@ -201,32 +209,20 @@ def test_killed_process_is_missed_by_no_caller_and_comes_back(family: Family) ->
     assert (ended["child"], ended["code"]) == ("2", -signal.SIGKILL)
 
 
-def test_stop_signal_ends_all_processes_and_the_database(tmp_path: Path) -> None:
-    home = new_directory()
-    home.mkdir(mode=0o755)
-    environment = {
-        "SIDECAR_DATA_DIR": str(home / "data"),
-        "SIDECAR_LISTEN": f"unix:{home}/api/s.sock",
-        "SIDECAR_EMBEDDER": "none",
-        **SEVERAL,
-    }
-    try:
-        with families(environment, tmp_path / "log") as own:
-            ask(own.client())
-            started = [one for one in own.lines() if one["event"] == "embedded_postgres_initialised"]
-            assert [one["process"] for one in started] == ["supervisor"]
-            pids = own.processes()
-            own.served.process.send_signal(signal.SIGTERM)
-            assert own.served.process.wait(PATIENCE_S) == 0
-            assert all(is_gone(pid) for pid in pids.values())
-            assert postmaster.serving_pid(home / "data" / "pgdata") is None
-            assert not list((home / "data").glob("processes-*"))
-            assert not list((home / "api").iterdir())
-            drained = {one["process"] for one in own.lines() if one["event"] == "draining"}
-            assert drained == {"supervisor", "1", "2", "http"}
-    finally:
-        asyncio.run(postmaster.shut_down(home / "data" / "pgdata"))
-        shutil.rmtree(home)
+def test_stop_signal_ends_all_processes_and_the_database(family: Family) -> None:
+    with family.client() as client:
+        ask(client)
+    started = [one for one in family.lines() if one["event"] == "embedded_postgres_initialised"]
+    assert [one["process"] for one in started] == ["supervisor"]
+    pids, home = family.processes(), Path(family.served.environment["SIDECAR_DATA_DIR"])
+    family.served.process.send_signal(signal.SIGTERM)
+    assert family.served.process.wait(PATIENCE_S) == 0
+    assert all(is_gone(pid) for pid in pids.values())
+    assert postmaster.serving_pid(home / "pgdata") is None
+    assert not list(home.glob("processes-*"))
+    assert not list(Path(family.path.removeprefix("unix:")).parent.iterdir())
+    drained = {one["process"] for one in family.lines() if one["event"] == "draining"}
+    assert drained == {"supervisor", "1", "2", "http"}
 
 
 def test_killed_supervisor_leaves_no_process_behind(migrated_template: str, tmp_path: Path) -> None:

@@ -137,9 +137,9 @@ def cluster(migrated_template: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def test_jobs_under_kills_run_once_and_leave_the_wiki_that_their_batches_make(cluster: Cluster, is_soak: bool) -> None:
-    drawn, written = random.Random(SEED), Counter[str]()
+    drawn, written, owners = random.Random(SEED), Counter[str](), OWNERS if is_soak else OWNERS[:2]
     for round_ in range(12 if is_soak else 1):
-        for owner in OWNERS:
+        for owner in owners:
             texts = [f"{drawn.choice(NAMES)} {drawn.choice(DEEDS)} on day {round_}-{one}." for one in range(MEMORIES)]
             with cluster.client(drawn.randrange(REPLICAS), owner=owner) as agent:
                 written[owner] += agent.retain(memories=[NewMemory(text=text) for text in texts]).created_count
@@ -148,10 +148,10 @@ def test_jobs_under_kills_run_once_and_leave_the_wiki_that_their_batches_make(cl
         cluster.kill_worker(drawn.randrange(REPLICAS))
         cluster.kill_service(drawn.randrange(REPLICAS))
     with cluster.client(0) as admin:
-        for owner in OWNERS:
+        for owner in owners:
             _check_wiki(admin.taking(Stance(owner_id=owner, deadline_s=PATIENCE_S)), written[owner])
     ended = Counter(one["job_id"] for one in cluster.lines() if one["event"] == "job_ended")
-    assert len(ended) >= len(OWNERS)
+    assert len(ended) >= len(owners)
     assert set(ended.values()) == {1}
 
 

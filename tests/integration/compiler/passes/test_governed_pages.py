@@ -79,10 +79,10 @@ async def edges_of(database: str) -> dict[str, str]:
 
 
 def journal() -> list[NewMemory]:
-    """Return the first third of the demo's journal."""
+    """Return the beginning of the demo's journal."""
     return [
         NewMemory(one.text, one.id, one.occurred_at, metadata=one.metadata)
-        for one in corpus.memories()[:60]
+        for one in corpus.memories()[:50]
         if one.occurred_at is not None
     ]
 

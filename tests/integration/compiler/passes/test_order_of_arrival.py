@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from uuid import uuid4
 
 import orjson
 import pytest
@@ -14,6 +15,7 @@ from compiler.operations import acts
 from compiler.operations.replay import replay
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
+from store.scope import Scope
 from store.wiki import browse, candidates
 from store.wiki.browse import PageRow
 from tests.support.compiler.compiling import HOUSEMATE, NOW, SCOPE, Clock, compiled_in_jobs, engine_on, shared_out
@@ -77,6 +79,13 @@ CHAT = (
     "lou: mum said that tarkin is back in town for good",
     "kim: tarkin opened a shop near the river last week",
 )
+ORDERS = (
+    (2, 1, 0),
+    (3, 2, 2),
+    (1, 14, 3),
+    (5, 3, 0),
+    (50, 1, 1),
+)  # memories of a batch, jobs, and the seed of a shuffle
 FIRST = (
     "Ximena rowed across the lake to Velmar before breakfast.",
     "The baker of Velmar sells a very dark loaf with seeds.",
@@ -120,32 +129,28 @@ def shape(wiki: dict[str, bytes]) -> set[tuple[str, ...]]:
     return found
 
 
-@pytest.mark.parametrize(("size", "jobs", "seed"), [(2, 1, 0), (5, 3, 0), (50, 1, 1), (3, 2, 2), (1, 14, 3)])
-async def test_the_same_memories_give_the_same_pages_however_they_came(
-    pools: Pools, size: int, jobs: int, seed: int
-) -> None:
+async def test_the_same_memories_give_the_same_pages_however_they_came(pools: Pools, is_soak: bool) -> None:
     whole = shape(await compiled_in_jobs(pools, [memories()], Clock(), scope=HOUSEMATE))
     assert {name[0] for name in whole} >= {
         f"page /wiki/{path}" for path in ("entity/tarkin", "entity/game-of-thrones", "entity/shadow", "topic/painting")
     }
-    entries = memories()
-    random.Random(seed).shuffle(entries) if seed else None
-    found = shape(await compiled_in_jobs(pools, shared_out(entries, jobs), Clock(), size=size))
-    assert found ^ whole == set()
-    replayed = await replay(engine_on(pools), pools.background, SCOPE)
-    assert (replayed.differences, replayed.unreplayable) == ((), 0)
+    for size, jobs, seed in ORDERS if is_soak else ORDERS[:3]:
+        scope, entries = Scope(HOUSEMATE.tenant_id, uuid4()), memories()
+        random.Random(seed).shuffle(entries) if seed else None
+        found = shape(await compiled_in_jobs(pools, shared_out(entries, jobs), Clock(), size=size, scope=scope))
+        assert found ^ whole == set(), (size, jobs, seed)
+        replayed = await replay(engine_on(pools), pools.background, scope)
+        assert (replayed.differences, replayed.unreplayable) == ((), 0), (size, jobs, seed)
 
 
-@pytest.mark.parametrize(("size", "jobs"), [(1, 1), (3, 5), (50, 15)])
-async def test_the_same_chat_in_lower_case_gives_the_same_pages_in_batches_of_any_size_and_order(
-    pools: Pools, size: int, jobs: int
-) -> None:
+async def test_the_same_chat_in_lower_case_gives_the_same_pages_in_batches_of_any_size_and_order(pools: Pools) -> None:
     whole = shape(await compiled_in_jobs(pools, [memories(CHAT)], Clock(), scope=HOUSEMATE))
     assert {("page /wiki/entity/liv", "m000"), ("page /wiki/entity/jasmin", "m006")} <= whole
-    entries = memories(CHAT)
-    random.Random(size).shuffle(entries)
-    found = shape(await compiled_in_jobs(pools, shared_out(entries, jobs), Clock(), size=size))
-    assert found ^ whole == set()
+    for size, jobs in ((1, 1), (3, 5), (50, 15)):
+        scope, entries = Scope(HOUSEMATE.tenant_id, uuid4()), memories(CHAT)
+        random.Random(size).shuffle(entries)
+        found = shape(await compiled_in_jobs(pools, shared_out(entries, jobs), Clock(), size=size, scope=scope))
+        assert found ^ whole == set(), (size, jobs)
 
 
 async def test_page_whose_name_is_judged_away_is_folded_into_what_took_its_place(pools: Pools) -> None:

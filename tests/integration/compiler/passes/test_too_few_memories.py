@@ -29,6 +29,8 @@ SAID = (
     "Tarkin opened the shop before seven and swept the long yard.",
 )
 
+WAYS = ("forgotten", "rejected", "edited")
+
 
 def memories(said: Sequence[str] = SAID, *, first: int = 0) -> list[NewMemory]:
     return [NewMemory(text, f"m{at:03}", NOW - timedelta(hours=100 - at)) for at, text in enumerate(said, first)]
@@ -68,8 +70,7 @@ async def rebuilt(pools: Pools, clock: Clock) -> dict[str, bytes]:
     return await compiled_in_jobs(pools, [[]], clock)
 
 
-@pytest.mark.parametrize("how", ["forgotten", "rejected", "edited"])
-@pytest.mark.parametrize("at", range(len(SAID)))
+@pytest.mark.parametrize(("how", "at"), [(WAYS[at % 3], at) for at in range(len(SAID))])
 async def test_wiki_without_a_memory_is_that_of_the_others(pools: Pools, how: str, at: int) -> None:
     clock = Clock()
     before = await compiled_in_jobs(pools, [memories()], clock)
@@ -79,7 +80,7 @@ async def test_wiki_without_a_memory_is_that_of_the_others(pools: Pools, how: st
     assert told(after) ^ told(await rebuilt(pools, clock)) == set()
 
 
-@pytest.mark.parametrize("how", ["forgotten", "rejected", "edited"])
+@pytest.mark.parametrize("how", WAYS)
 async def test_page_goes_with_its_second_last_memory_and_returns_with_another(pools: Pools, how: str) -> None:
     clock = Clock()
     before = await compiled_in_jobs(pools, [memories(SAID[:2])], clock)
@@ -91,7 +92,7 @@ async def test_page_goes_with_its_second_last_memory_and_returns_with_another(po
     assert told(again) == told(await rebuilt(pools, clock))
 
 
-@pytest.mark.parametrize("how", ["forgotten", "rejected", "edited"])
+@pytest.mark.parametrize("how", WAYS)
 async def test_page_that_an_operator_named_stays_with_one_memory(pools: Pools, how: str) -> None:
     clock = Clock()
     await compiled_in_jobs(pools, [memories(SAID[:2])], clock)
@@ -115,12 +116,12 @@ async def test_journal_without_some_memories_one_by_one_is_that_of_the_others(po
     clock = Clock()
     await compiled_in_jobs(pools, [entries], clock)
     for at, memory_id in enumerate(LOST):
-        left = await lose(pools, ("forgotten", "rejected", "edited")[at % 3], memory_id, clock)
+        left = await lose(pools, WAYS[at % 3], memory_id, clock)
         if is_soak or at % 3 == 2:
             assert told(left) ^ told(await rebuilt(pools, clock)) == set(), memory_id
 
 
-@pytest.mark.parametrize("how", ["forgotten", "rejected", "edited"])
+@pytest.mark.parametrize("how", WAYS)
 async def test_page_that_quotes_a_later_sentence_of_a_message_goes_too(pools: Pools, how: str) -> None:
     """The speaker stands before each line of the page, and in the message before its first sentence only."""
     said = (

@@ -369,7 +369,7 @@ def test_each_embedder_has_its_own_bar() -> None:
     sys.platform != "linux" or platform.machine() != "x86_64", reason="its engine is for Linux on x86-64"
 )
 def test_with_the_multilingual_embedder_questions_held_back_are_told_apart_far_better(is_soak: bool) -> None:
-    told = [*own_questions("held ")][:: 4 if is_soak else 8]
+    told = [*own_questions("held ")][:: 4 if is_soak else 16]
     readings = [read(text, today=date(2026, 3, 1)) for _, text in told]
     vectors = Multilingual().others([QUESTION_PREFIX + text for _, text in told]).tolist()
     scores = [personal_score(*one, MULTILINGUAL) for one in zip(readings, vectors, strict=True)]
