@@ -25,10 +25,12 @@ before a name
   spanish: el la senor senora doctor doctora don dona ahora
   portuguese: o a dra doutor doutora seu agora
 leads
-  english: runs leads owns manages heads
-  german: leitet fuhrt
-  spanish: dirige coordina lidera
-  portuguese: coordena gerencia
+  english: runs leads owns manages heads looks_after handles teaches chairs directs coordinates coaches edits repairs maintains
+  english: oversees supervises
+  german: leitet fuhrt betreut unterrichtet verwaltet organisiert repariert
+  spanish: dirige coordina lidera gestiona ensena
+  portuguese: coordena gerencia gere dirige ensina cuida_da cuida_do
+  french: dirige gere enseigne soccupe_de soccupe_du
 works
   english: works worked
   german: arbeitet
@@ -43,6 +45,25 @@ works at
   portuguese: na no em
   french: chez comme
   italian: da come
+lives
+  english: lives lived living based born grew_up i_live we_live they_live to_live
+  german: lebt wohnt lebe wohne wohnen geboren aufgewachsen
+  spanish: vive vivo viven vivimos nacio crecio
+  portuguese: mora moro moram vivem nasceu cresceu
+  french: habite habitent vit est_ne est_nee
+  italian: abita nato nata
+in
+  english: in near of
+  german: in bei von
+  spanish: en de
+  portuguese: em no na de da do
+  french: a au en de
+moves to
+  english: moved_to moved_back_to moves_to originally_from
+  german: zieht_nach zog_nach gezogen_nach stammt_aus kommt_aus
+  spanish: se_mudo_a se_muda_a viene_de
+  portuguese: mudou_se_para muda_se_para mudou_para
+  french: demenage_a demenage_en
 article
   english: a an the one my our his her their
   german: ein eine der die das mein meine unser unsere sein seine ihr ihre

@@ -1,4 +1,6 @@
-"""Names with a word in lower case: two names that are one with the `and` between them, and places named by their owner."""
+"""Names with a word in lower case: two names that are one with the `and` between them, firms named after a person and others, and
+places named by their owner.
+"""
 
 # The words before and after `and` in names, one pair each.
 JOINED = """
@@ -10,6 +12,11 @@ Romeo Juliet|Romeo Julieta|Romeu Julieta|Dungeons Dragons|Ratchet Clank|Command 
 War Peace|Sense Sensibility|Jekyll Hyde|Hansel Gretel|Hänsel Gretel|Crosse Blackwell|Bang Olufsen|Fortnum Mason|Starsky Hutch
 Harold Kumar|Fast Furious|Guns Roses
 """
+
+# The end of a firm's name: `Crumb and Co`, `Sugden and Sons`.
+FIRM_ENDS = (
+    "Co Company Sons Daughters Partners Associates Brothers Bros Söhne Partner Hijos Asociados Filhos Associados Fils"
+)
 
 # `McGee's bar` is a name, and `London's restaurant scene` is not.
 OWNED = """

@@ -86,7 +86,7 @@ Camping | Camping | Acampadas | Acampamento | Camping
 Rock climbing | Klettern | Escalada | Escalada | Escalade
 Skiing and snowboarding | Ski und Snowboard | Esquí y snowboard | Esqui e snowboard | Ski et snowboard
 Surfing | Surfen | Surf | Surfe | Surf
-Kayaking and rafting | Kajak und Rafting | Kayak y rafting | Caiaque e rafting | Kayak et rafting
+Kayaking and canoeing | Kajak und Kanu | Kayak y canoa | Caiaque e canoa | Kayak et canoë
 Sailing | Segeln | Vela | Vela | Voile
 Fishing | Angeln | Pesca | Pesca | Pêche
 Diving | Tauchen | Buceo | Mergulho | Plongée

@@ -49,10 +49,10 @@ Tattoos: tattoo tattoos tattooed tatuaje tatuajes tatuagem tatouage
 _MUSIC = """
 Music: music musician musicians song songs album albums playlist playlists musica cancion canciones cancoes musik lied
   lieder musique chanson chansons
-Guitar: guitar guitars guitarist guitarra gitarre guitare
-Piano: piano pianist klavier
-Violin: violin violinist fiddle violino geige violon
-Cello: cello cellist cellists violoncello violoncelo
+Guitar: guitar guitars guitarist guitar_exam guitar_exams guitarra gitarre guitare
+Piano: piano pianist piano_exam piano_exams klavier
+Violin: violin violinist violin_exam violin_exams fiddle violino geige violon
+Cello: cello cellist cellists cello_exam cello_exams violoncello violoncelo
 Drums: drums drumming drummer drum_kit bateria? schlagzeug batterie?
 Clarinet: clarinet
 Saxophone: saxophone sax
@@ -136,15 +136,17 @@ Charity runs and races: charity_run charity_runs charity_race charity_races char
 Cycling: mountain_bike mountain_bikes mountain_biking cycling bike bikes biking biked bicycle bicycles cyclist bike_ride
   bike_rides bicicleta bici ciclismo fahrrad
   radfahren radtour velo cyclisme
-Hiking: hike hikes hiking hiked hiker hikers trail trails trekking senderismo caminhada trilha trilhas wandern
+Hiking: hike hikes hiking hiked hiker hikers trail? trails? hiking_trail hiking_trails
+  trekking senderismo caminhada trilha trilhas wandern
   wanderung wanderungen randonnee
 Camping: camping camp_site campsite campfire campfires tent tents camped camping_trip camping_trips acampar acampada
   acampamento zelten campen
-Rock climbing: rock_climbing climbing_gym climbing_wall climber bouldering rock_climb mountaineering escalada klettern
+Rock climbing: rock_climbing climbing_gym climbing_wall climbing_club climbing_lessons climbing_class climber
+  bouldering rock_climb mountaineering escalada klettern
   kletterhalle escalade
 Skiing and snowboarding: skiing ski skis snowboarding snowboard ski_resort esqui esquiar skifahren snowboarden
 Surfing: surfing? surf? surfed surfboard surfer surfers surfen
-Kayaking and rafting: kayak kayaking canoe canoeing rafting paddleboard paddleboarding kajak canoa
+Kayaking and canoeing: kayak kayaking canoe canoeing canoes rafting paddleboard paddleboarding kajak canoa
 Sailing: sailing sailboat yacht vela? segeln voile?
 Fishing: fishing fished pesca pescar angeln peche
 Diving: diving? scuba scuba_diving snorkeling snorkelling snorkel buceo mergulho tauchen plongee

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.ambiguous_names import SPEAKERS
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import speaks_to_other
@@ -12,7 +13,8 @@ from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO
 from store.text.short_texts import cached_if_short
 
 _CALLING = re.compile(r"[!?？！](?:\s|$)")
-_PERSONS = FIRST_PERSON | INTERJECTIONS
+# `We'll` and `we're` without their apostrophes are other words too.
+_CONTRACTIONS = frozenset(["well", "were", "ill", "id", "wed"])
 _NO_SPEAKERS = NO_NAMES - SPEAKERS
 
 
@@ -33,8 +35,13 @@ def speaker_of(text: str) -> str:
 def is_talk(text: str) -> bool:
     """Return whether the text is an utterance, not a note under a label (`Landlord: Mr Petersen`): it has a speaker and a word of
     the first or second person, an interjection, a question or an exclamation.
+
+    After an ordinary word (`Climbing: the squad trains as well`), neither `well` nor a later interjection is a sign of one.
     """
     speaker = speaker_of(text)
     words = plain_key(text.removeprefix(f"{speaker}: ")).split() if speaker else []
-    is_personal = not _PERSONS.isdisjoint(words) or speaks_to_other(words)
+    is_label = is_ordinary(plain_key(speaker))
+    persons = FIRST_PERSON - _CONTRACTIONS if is_label else FIRST_PERSON
+    is_personal = not persons.isdisjoint(words) or speaks_to_other(words)
+    is_personal |= not INTERJECTIONS.isdisjoint(words[:1] if is_label else words)
     return bool(words) and (is_personal or bool(_CALLING.search(text)))

@@ -84,7 +84,8 @@ _UNEXPLAINED = re.compile(
     r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*\b(?:it|them|this|these|those|one(?=$|\s(?:and|or|for|of\s(?:my|our))\b))(?:\W|$)",
     re.IGNORECASE,
 )
-_OTHERS = frozenset(["they", "he", "she", "it", "you", "who", "which", "that"])
+_OTHER_WORDS = "they he she it you who which that theyve hes shes youve theyd hed shed youd"
+_OTHERS = frozenset(_OTHER_WORDS.split())
 _OBJECTS = frozenset(["it", "them", "him", "her", "me", "us", "one", "this", "that", "other"])
 _EVERYDAY = re.compile(
     r"""(?:to\s)?(?:

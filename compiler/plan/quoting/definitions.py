@@ -65,12 +65,16 @@ _BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
 _ENDED = re.compile(rf"\b(?:{'|'.join(one for every in definition_words.ENDINGS.values() for one in every)})\b")
 _OTHERS = re.compile(rf"{_NAME} .*\b(?:he|she|they|it|er|sie|ella|ele|ela|il|elle)\b")  # `she left`
 _COMING = re.compile(rf"\b(?:{_ANY['will be']})\b")
-# `Jon runs the lab`; `Jon works at the lab`; `colleague Jon`.
+# `Jon runs the lab`; `Jon is 40 and works at the lab`; `colleague Jon`.
+_AGED = rf"(?:(?:{_IS}) \d+ (?:\w+ ){{0,3}}?(?:{_ANY['and']}) |\d+ )?"
 _WORKS = rf"(?:{_ANY['works']})(?: \S+){{0,4}} (?:{_ANY['works at']})\b"
-_HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} (?:(?:{_ANY['leads']})\b(?! on\b)|{_WORKS})")
+_HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} {_AGED}(?:(?:{_ANY['leads']})\b(?! on\b)|{_WORKS})")
 _BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
 # `Jon is tired`, and not `Jon is here`; `Jon from the lab`.
 _HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_ANY['here']})\b)")
+# `Ana lives alone in Jon`: what the place is to somebody.
+_LIVES_IN = rf"(?:{_ANY['lives']})(?: (?!(?:{_ANY['next clause']}|who|which)\b)\w+){{0,9}} (?:{_ANY['in']})"
+_IS_HOME = re.compile(rf"\b(?:{_LIVES_IN}|{_ANY['moves to']}) {_NAME}")
 _IS_FROM = re.compile(rf"{_NAME} (?:{_ANY['from']}) ")
 # `There is no town called Jon`.
 _DENIED = re.compile(r"\b(?:no|not|nothing|isnt|kein\w*|nicht|ningun\w*|nenhum\w*|aucune?)\b")
@@ -112,6 +116,11 @@ def definition(sentence: str, keys: Collection[str]) -> int:
     if any(plain_key(one[1]) in keys for one in _NAMESAKE.finditer(text)):
         return min(found, 3)
     return max(found, 5) if _has_bracket(text, keys) else found
+
+
+def is_home(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a sentence says that somebody lives in the subject, comes from it or moved there."""
+    return any(_IS_HOME.search(_signed(clause, key)) for clause in _every_clause(sentence, keys) for key in keys)
 
 
 def is_lasting(sentence: str, keys: Collection[str]) -> bool:

@@ -11,7 +11,7 @@ from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import acts, runs
 from compiler.plan.names.themes import theme_of
-from compiler.plan.quoting.definitions import COPULA, KIND, clause, definition, is_lasting, without_longer
+from compiler.plan.quoting.definitions import COPULA, KIND, clause, definition, is_home, is_lasting, without_longer
 from compiler.plan.quoting.excerpts import bare, dated, day_of, founds, naming, tells_day
 from compiler.plan.quoting.weighing import POINTING, is_liking, is_listed, theme_place
 from compiler.plan.text.change import content_words
@@ -147,7 +147,8 @@ def _order(excerpt: str, said_at: datetime, keys: Collection[str]) -> tuple[int,
     is_theme = any(map(theme_of, keys))
     at = theme_place(first, keys) if is_theme and not speaker_of(first) else at
     is_change = tells_day(first) and (at <= _CHANGE_CHARS or bool(speaker_of(first)))
-    is_dated = not is_theme and (is_change or definition(COPULA.sub(" est ", first), keys) >= _BEGINS)
+    says = COPULA.sub(" est ", first)
+    is_dated = not is_theme and (is_change or definition(says, keys) >= _BEGINS or is_home(says, keys))
     fit = fitness(first, keys, is_led=not excerpt.startswith(first))
     # Of sentences that begin with the subject and do not define it, a newer one tells more than one of slightly better form.
     begins = at <= len(plain_key(speaker_of(first))) + _ARTICLE_CHARS
@@ -168,6 +169,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     found = 0
     is_theme = any(theme_of(key) for key in keys)
     score = 0 if is_theme else definition(sentence, keys)
+    score = _STATE if score < _STATE and not is_theme and is_home(sentence, keys) else score
     if not is_led:
         # `Her daughter Ana lives here` says who Ana is, whoever `her` is.
         is_pointing = POINTING.match(text) and not (text.startswith(("his ", "her ", "their ")) and score > _BEGINS)

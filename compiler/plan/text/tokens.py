@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from compiler.plan.lexicon.joined_names import JOINED, NOT_OWNED, OWNED
+from compiler.plan.lexicon.joined_names import FIRM_ENDS, JOINED, NOT_OWNED, OWNED
 from compiler.plan.text.markdown import plain_key
 
 NO_TOKEN = ""
@@ -15,10 +15,11 @@ NO_TOKEN = ""
 _PAIRS = "|".join(
     rf"{first} (?:and|und|y|e|et) {last}" for first, last in map(str.split, re.split(r"[|\n]", JOINED.strip()))
 )
+_FIRM = rf"[^\W\d_a-z][^\W\d_]+ (?:and|und|y|e|et) (?:{'|'.join(FIRM_ENDS.split())})"
 _KIND = "|".join(OWNED.split())
 _NO_KIND = "|".join(NOT_OWNED.split())
 _TOKEN = re.compile(
-    rf"(?=[^\W\d_a-z])(?:(?:{_PAIRS})(?!\w)|[^\W\d_a-z][^\W\d_]+['’]s (?:{_KIND})\b(?! (?:{_NO_KIND})\b))|"
+    rf"(?=[^\W\d_a-z])(?:(?:{_PAIRS}|{_FIRM})(?!\w)|[^\W\d_a-z][^\W\d_]+['’]s (?:{_KIND})\b(?! (?:{_NO_KIND})\b))|"
     r"(?:Dr|Dra|Prof|Mr|Mrs|Ms|Sr|Sra|Srta|Hr|Fr|Mme|Ing|St|Ste|Mt)\.(?=\s+[^\W\d_a-z])|"
     r"(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[A-Z][A-Z\d]+(?::[A-Z\d]+)+(?!\w)|"
     r"[^\W_](?:[\w'’.-]*[^\W_])?(?:(?:\+\+?|#)(?![\w+#]))?|[^\w\s]|\n"
@@ -38,7 +39,7 @@ _STREET = "St."
 
 def tokens_of(text: str) -> list[str]:
     """Return the words, stops and line ends of a text. Names joined by a word are one token: `Turks and Caicos`,
-    `McGee's bar`.
+    `Crumb and Co`, `McGee's bar`.
     """
     tokens = _TOKEN.findall(text)
     return list(_streets_ended(tokens)) if _STREET in tokens else tokens

@@ -61,6 +61,9 @@ SAID = (
     "Odile found a nurse, Faith, who is free from the first of May.",
     "The money would keep Faith at the house for another year.",
     "Faith said that the stairs need a rail before the winter.",
+    "The loaves of the fair were from Krume and Co in the old yard.",
+    "Krume and Co sells its last loaves before the bridge opens.",
+    "The yard of Krume was swept on Monday by the whole family.",
 )
 CHAT = (
     "kim: liv came over and we cooked soup for the whole street",

@@ -36,6 +36,8 @@ def names(text: str) -> list[str]:
         ("It used 40 kWh in May.", []),
         ("Adler takes cards; Strix takes none.", ["Strix"]),
         ("We flew to Trinidad and Tobago with Olga and Rui.", ["Trinidad and Tobago", "Olga", "Rui"]),
+        ("The bread is from Krume and Co, or from R. Tarkin and Sons.", ["Krume and Co", "R. Tarkin and Sons"]),
+        ("Das Dach macht jetzt Tarkin und Söhne.", ["Tarkin und Söhne"]),
         ("Fomos ao ballet ver Romeu e Julieta.", ["Romeu e Julieta"]),
         ("We had lunch near Ilka's bakery.", ["Ilka's bakery"]),
         ("We had lunch near Ilka's house.", ["Ilka"]),

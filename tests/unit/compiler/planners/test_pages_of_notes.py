@@ -75,6 +75,9 @@ def test_label_is_no_speaker_and_its_sentence_stands_on_the_page_of_whom_it_tell
     assert speaker_of("Lynxia migration owner: Imani.") == ""
     assert not is_talk("Landlord: Mr Petersen, by text only.")
     assert is_talk("Nina: I met him.")
+    assert not is_talk("Climbing: Nina has joined the squad as well.")
+    assert not is_talk("Dinner: the guests were late.")
+    assert is_talk("Grace: well, Nina has joined the squad.")
     found = made("Lynxia migration owner: Imani.", "Imani called the vendor about Lynxia.", "Imani is out on Monday.")
     assert sorted(found) == ["Imani", "Lynxia"]
     assert "Lynxia migration owner: Imani." in lines(found["Imani"])

@@ -62,6 +62,12 @@ from tests.support.compiler.plan_cases import START, memory
             ("Omar's boat called Olga has a new mast.", "He painted the fifth called Olga."),
         ),
         ("Olga", "Olga è la mia vicina.", ("Olga ha chiuso il negozio in agosto.",)),
+        ("Olga", "Olga is 34 and works as a nurse in Vigo.", ("Olga is back in the choir.",)),
+        ("Olga", "Olga ist 34 Jahre alt und arbeitet als Hebamme.", ("Olga ist wieder im Chor.",)),
+        ("Olga", "Olga looks after the boiler and the lift.", ("Olga is leaving the choir in June.",)),
+        ("Vigo", "Ada lives alone in Vigo and turns seventy.", ("Booked Vigo to Porto for five days in May.",)),
+        ("Vigo", "Tim lives in a flat in the old part of Vigo.", ("Rex was ill, and the vet in Vigo kept him.",)),
+        ("Vigo", "Mis padres viven cerca de la playa en Vigo.", ("Compré Vigo a Oporto para mayo.",)),
     ],
 )
 def test_page_opens_with_what_its_subject_is(name: str, defining: str, others: tuple[str, ...]) -> None:
@@ -77,6 +83,7 @@ def test_page_opens_with_what_its_subject_is(name: str, defining: str, others: t
     [
         ("Olga is thinking of a move.", "Olga took the house by the pier."),
         ("Olga hurt her back left foot.", "Olga is walking to the pier again."),
+        ("Ben moved to Olga in March.", "Olga is full of guests in summer."),
         ("Ostern mit Olga in Fulda.", "Olga hat das Haus verkauft."),
     ],
 )

@@ -88,6 +88,11 @@ def test_an_activity_in_lower_case_is_a_topic_when_it_returns_in_any_form() -> N
         ("I park my van behind the mill", ()),
         ("He tried to console me after the match", ()),
         ("We never miss a soap opera", ("TV shows",)),
+        ("They hid eggs along the trail", ()),
+        ("We love trails with a view", ("Hiking",)),
+        ("Nina wrote it into the accident book", ()),
+        ("The cello exam is in May", ("Cello",)),
+        ("He built a canoe of cedar", ("Kayaking and canoeing",)),
     ],
 )
 def test_themes_are_found_in_several_languages_and_not_within_names(text: str, found: tuple[str, ...]) -> None:
@@ -131,6 +136,7 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
     [
         "Have you decided to rent the smaller boat?",
         "They decided to cancel the whole series.",
+        "They've settled on a name for the boat but keep it.",
         "If we decided to rent the boat, it would be late.",
         "I have to decide between the two boats.",
         "Omar: The harbour office decided to close the northern pier.",
