@@ -8,6 +8,7 @@ from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import BatchMemory, Mention, Page, PageType
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
+from compiler.plan.names.lower_case import has_company, small_names
 from compiler.plan.names.same_names import main_key, surname
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import (
@@ -182,7 +183,16 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
     is_personal = any(acts(subject.key, text, PERSONAL) for text in acting)
     if is_common:
         return is_personal and len(acting) >= LEAST_ACTS
-    return len(acting) >= (1 if is_personal or count >= OFTEN_TOGETHER else LEAST_ACTS)
+    return len(acting) >= (1 if is_personal or count >= OFTEN_TOGETHER else LEAST_ACTS) or _is_small_name(subject)
+
+
+def _is_small_name(subject: Subject) -> bool:
+    """Return whether a word in lower case is a name: three utterances have it, and in two a verb follows it or it stands beside a
+    word as people's names do.
+    """
+    said = [text for text in subject.texts if subject.key in map(plain_key, small_names(text))]
+    used = [text for text in said if acts(subject.key, text) or has_company(subject.key, text)]
+    return len(said) >= OFTEN_TOGETHER and len(used) >= LEAST_ACTS
 
 
 def _is_bare(key: str, text: str) -> bool:

@@ -17,6 +17,12 @@ from store.text.short_texts import cached_if_short
 from store.text.words import STOP_WORDS
 
 _SHORTEST = 3
+# Words beside people's names in chats: `told liv`, `me n liv`.
+_BEFORE_WORDS = """
+with w and n tell told meet met ask asked saw thanks thx thank miss missed texted invite invited con com y e avec et
+"""
+_BEFORE = frozenset(_BEFORE_WORDS.split())
+_AFTER = frozenset(["and", "n"])
 _NAMES = frozenset(["names", "name's"])  # `her names kim`
 _BEGINNING = re.compile(r"(?:^|[.!?…\n])[^\S\n]*([^\W\d_])")
 _WORD = re.compile(r"(?<![\w'’@#/.])[^\W\d_]+(?![\w@/]|['’](?!s\b))")
@@ -61,6 +67,19 @@ def introduced(text: str) -> frozenset[str]:
     beside = ((one, other) for one, other in pairwise(words) if said[one.end() : other.start()].isspace())
     after = {other[0] for one, other in beside if plain_key(one[0]) in NAMING or one[0] in _NAMES}
     return frozenset(after).intersection(small_names(text))
+
+
+def has_company(key: str, text: str) -> bool:
+    """Return whether an utterance has the word with this plain key in lower case beside a word that stands beside people's names:
+    `told liv`, `liv n marek`.
+    """
+    if key not in map(plain_key, small_names(text)):
+        return False
+    words = plain_key(_said(text)).split()
+    return any(
+        word == key and (before in _BEFORE or after in _AFTER)
+        for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False)
+    )
 
 
 def _said(text: str) -> str:

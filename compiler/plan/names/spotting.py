@@ -42,6 +42,7 @@ from compiler.plan.text.words import (
     NAME_OPENERS,
     NAMING,
     NO_NAMES,
+    NUMBERED,
     OCCASIONS,
     PREDICATES,
     TITLES,
@@ -98,9 +99,8 @@ _BETWEEN = frozenset([";"])
 _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
 _COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
-_GERMAN_ARTICLES = frozenset(
-    ["den", "dem", "das", "des"]
-)  # `weil Frau Odenthal den Kater nahm`; `van den Berg` is Dutch
+# `Weil Frau Odenthal den Kater nahm`; `van den Berg` is Dutch.
+_GERMAN_ARTICLES = frozenset(["den", "dem", "das", "des"])
 _APART = frozenset(["&"])
 _PARTING = frozenset([",", ";", ":", ".", "!", "?", "(", ")", "\n", "–", "—"])
 
@@ -253,7 +253,8 @@ def _spans(tokens: Iterable[str], *, is_deliberate: bool) -> Iterator[tuple[int,
             if person and not (is_german_text and is_theme_and_name(person)):
                 yield at - len(person.split()), at, Spotted(person, NameKind.PERSON)
             elif not (is_shouted(run) or is_attributive(run[-1], token)):
-                found = _named(run, at - len(run), is_initial=initial, is_named=is_named)
+                words = run[:-1] if token[:1].isdigit() and run[-1].lower() in NUMBERED else run
+                found = _named(words, at - len(run), is_initial=initial, is_named=is_named)
                 yield from _in_german(found, every) if is_german_text else found
             run = []
         before = token.lower() if token not in _JOINING else before

@@ -64,6 +64,13 @@ _INVERTING = re.compile(r"\W*(?:ab|von) (?:jetzt|sofort|heute|nun)\b", re.IGNORE
 # `Will be done monthly from now on`: what will be done is in another sentence.
 _WITHOUT_SUBJECT = re.compile(r"\W*(?:will|would|has|have|to) be(?:en)? |\W*(?:is|are|were) \w", re.IGNORECASE)
 _SUBJECT = re.compile(r"(?:i|we|he|she|they)\b", re.IGNORECASE)
+# `The doctor came, so she is off work from now on`: that follows, and nobody decides it.
+_FOLLOWS = re.compile(r",\s+(?:so|and|but)\s+(?:he|she|they|it)\b[^,;.]*$", re.IGNORECASE)
+_SUBORDINATE_WORDS = """
+after before until when while once although though unless where nachdem bevor cuando mientras despues antes quando enquanto depois
+apres avant pendant
+"""
+_SUBORDINATE = frozenset(_SUBORDINATE_WORDS.split())
 _DOUBTFUL = re.compile(
     r"\b(?:if|whether|should|would|could|might|may|when|once|until|before)\b[^.;]{0,30}\b(?:decid|cho[so]se|opt)"
     r"|\bto decide|[?？]\W*$",
@@ -161,7 +168,7 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
         if colon and _COMMITTED.search(clause) and not FIRST_PERSON.isdisjoint(plain_key(clause).split()[:1]):
             return clause
         return "" if _EVERYDAY.match(decided) and not _LASTING.search(decided) else decided
-    if henceforth:
+    if henceforth and not _FOLLOWS.search(text[: henceforth.start()]):
         before, after = text[: henceforth.start()], text[henceforth.end() :]
         if content_words(before):
             return " ".join(filter(None, (_after_turn(before), after)))
@@ -200,7 +207,10 @@ def _title(decided: str) -> str:
     end = _CLAUSE_END.search(decided, 1)
     every = one_line(decided[: end.start()] if end else decided).split()
     words = every[:MAX_TITLE_WORDS]
-    if len(every) > len(words):
+    aside = next((at for at, word in enumerate(words) if plain_key(word) in _SUBORDINATE), 0)
+    if len(every) > len(words) and len(content_words(" ".join(words[:aside]))) >= MIN_TITLE_WORDS:
+        words = words[:aside]
+    elif len(every) > len(words):
         joints = [at for at, word in enumerate(words) if word.lower() in STOP_WORDS | CONNECTORS]
         joints = [at for at in joints if not (at and words[at - 1][-1].isdigit())] or joints
         words = words[: joints[-1]] if joints and joints[-1] >= MAX_TITLE_WORDS // 2 else words

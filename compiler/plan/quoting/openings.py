@@ -27,7 +27,7 @@ _REACTING = re.compile(
 )
 _DISCOURSE = re.compile(
     r"^(?:oh|ooh|ah|well|no|nah|nope|yes|yeah|yep|okay|ok|hmm|wow|sure|right|actually|honestly|basically|anyway|unfortunately"
-    r"|sadly|luckily|fortunately|hopefully|of course|by the way|btw|as for me"
+    r"|sadly|luckily|fortunately|hopefully|of course|by the way|btw|as for me|even|especially|maybe|perhaps"
     r"|as i \w+ to say|like i said|you know|for example|and also)\b"
 )
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
@@ -35,6 +35,8 @@ _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
 _REFERRING = re.compile(
     r"\b(?:do|does|did|doing|done) (?:that|it|so|this)\b|\b(?:says?|said|thinks?|thought) (?:yes|no|so)\b"
     r"|\b(?:(?:is|are|was|were|does|did|has|had|would|could|should|ca|wo)(?:n['’]t)?|can|will)\W*$"
+    r"|\b(?:had|has|have|got|saw|knew|knows?|likes|liked|loved?|loves|wants?|wanted|needs?|needed|fixed|heard|tried) that"
+    r"(?= (?:with|from|in|at|on|for|when|too|and|but)\b|[.,;!?]|$)|\b(?:ist|war|wird|hat) das (?:ge|be|ver|er)\w+t(?=[.,;!?]|$)"
     r"|\b(?:by|of|about|with|for|from|at|to|on) (?:this|that)(?: and\b|[.,;!?])"
     r"|\bthere\b(?!['’]| (?:is|are|was|were|has|have|had|will|would|isn|aren|wasn|weren|must|may|might|can))",
     re.IGNORECASE,

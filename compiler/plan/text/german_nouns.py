@@ -96,15 +96,16 @@ _WEAK = """
 ab am das dem den der des die hat ihr im ins mehr nie nur vor war zu zur
 """
 _BEFORE_NOUNS = """
-acht alle alte alten am ans beim das dein deine dem den der des die diese diesen dieser dieses drei ein eine einem einen einer
-eines erste ersten fünf halbe ihr ihre ihrem ihren im ins jede jeden jeder jedes kein keine keinen letzte letzten mehr mein
-meine meinem meinen meiner neue neuen neuer neues neun nächste nächsten sechs sein seine seinen sieben unser unsere unserem
-unseren viele vier vom zehn zum zur zwei zwölf
+acht alle alte alten am andere anderem anderen anderer anderes ans beide beiden einige beim das dein deine dem den der des die
+diese diesen dieser dieses drei ein eine einem einen einer eines erste ersten fünf halbe ihr ihre ihrem ihren im ins jede jeden
+jeder jedes kein keine keinen letzte letzten mehr mein meine meinem meinen meiner neue neuen neuer neues neun nächste nächsten
+sechs sein seine seinen sieben unser unsere unserem unseren viele vier vom zehn zum zur zwei zwölf
 """
 _PEOPLE_BY_OFFICE = """
 kollege kollegin chef chefin nachbar nachbarin vermieter vermieterin freund freundin bruder schwester kunde kundin lieferant
-steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme nachfolger nachfolgerin ansprechpartner
-ansprechpartnerin
+steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme mutter vater tochter sohn schwiegermutter
+schwiegervater cousin cousine neffe nichte enkel enkelin ehemann ehefrau partner partnerin nachfolger nachfolgerin
+ansprechpartner ansprechpartnerin
 """
 # Ends of other such nouns: `Großhändler`.
 _OFFICE_ENDS = """
@@ -125,6 +126,9 @@ _SUFFIXES = (
     *("tion", "tionen", "itat", "ismus", "nis", "nisse"),
 )
 _SURNAMES = frozenset(["kellner", "fuhrer", "meister", "backer", "handler", "friseur"])
+# Ends of long surnames (`Baumgarten`, `Hofmeister`).
+_SURNAME_ENDS = ("garten", "meister", "backer", "handler", "kraft", "stock", "kellner", "fuhrer")
+_SHORTEST_COMPOUND = 10
 _NO_NOUNS = frozenset(["oma", "opa", "tante", "onkel", "herr", "herrn", "frau", "mai", "mass"])
 
 GERMAN_NOUNS = frozenset(_NOUNS.split()) - _NO_NOUNS
@@ -166,8 +170,11 @@ def is_german_theme(key: str) -> bool:
 
 
 def is_no_surname(key: str) -> bool:
-    """Return whether the folded word is one of these nouns and never a surname: a theme's (`Schach`), or a long one."""
-    return key in _OF_THEMES or (len(key) >= _LONGEST_SURNAME and key in GERMAN_NOUNS - _SURNAMES)
+    """Return whether the folded word is one of these nouns or a compound, and never a surname: a theme's (`Schach`), or a long
+    one (`Murmelbahn`).
+    """
+    is_compound = len(key) >= _SHORTEST_COMPOUND and is_german_compound(key) and not key.endswith(_SURNAME_ENDS)
+    return key in _OF_THEMES or is_compound or (len(key) >= _LONGEST_SURNAME and key in GERMAN_NOUNS - _SURNAMES)
 
 
 def is_german_compound(key: str) -> bool:
@@ -192,7 +199,10 @@ def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> t
     while start < end - 1 and (keys[start] in _OFFICES or keys[start].endswith(_OFFICE_HEADS)):
         start += 1
     is_name = keys[start] not in ADDRESSES and not is_german_noun(keys[start])
+    last = end
     while is_name and end - 1 > start and is_no_surname(keys[end - 1]):
+        end -= 1
+    while last > end > start + 1 and words[end - 1].lower() in CONNECTORS:
         end -= 1
     return start, end
 

@@ -25,6 +25,7 @@ impressive gorgeous stunning glad happy sad true fun well hmm hm um uh gosh geez
 phew hooray bravo yum mmm hear man dude girl bro sis hola ola bom boa obrigado obrigada gracias danke hallo
 bonjour merci ciao salut
 """
+_NUMBERED = "level stage grade class year room platform gate unit phase chapter part section stufe klasse nivel fase"
 _OPENERS = """
 hab hatt gib geh komm sag schau guck nimm lass werd mocht wurd konnt
 i im ive id ill me my mine myself you your yours youre youve we were weve our ours us he hes his him she shes
@@ -57,7 +58,8 @@ entschieden beschlossen abgemacht vereinbart acordado acordamos
 combinado decidimos agreed goal
 goals status task tasks action actions result results problem issue warning fact subject topic agenda attendees location yes
 no not nor none neither either whether whatever
-whenever wherever whoever image shared caption speaker user assistant system human agent summary context memory
+whenever wherever whoever image shared caption speaker user nutzer nutzerin benutzer benutzerin anwender anwenderin
+usuario usuaria utilizador utilizadora utilisateur utilisatrice assistant system human agent summary context memory
 mit bei nach com avec chez o hoy ayer ahora hace ontem hoje agora heute gestern jetzt neulich bitte seit neu neue neuer neues
 neuen immer wieder
 nuevo nueva nuevos nuevas novo nova novos novas siempre sempre tambien tambem cuando quando segun segundo fui hable llame compre
@@ -252,4 +254,6 @@ CONNECTORS = frozenset(
         "&",
     ]
 )
+# Words that a number belongs to: `an RYA Level 2 course` names the RYA.
+NUMBERED = frozenset(_NUMBERED.split())
 NO_NAMES = frozenset((_CALENDAR + _INTERJECTIONS + _OPENERS + _PEOPLES).split()) | STOP_WORDS

@@ -81,6 +81,9 @@ CHAT = (
     "kim: Today was good. Liv and Jasmin baked a cake for Marek.",
     "lou: mum said that tarkin is back in town for good",
     "kim: tarkin opened a shop near the river last week",
+    "lou: me n oskar walked home in the dark",
+    "kim: what did oskar say then",
+    "lou: dont tell oskar about the boat",
 )
 ORDERS = (
     (2, 1, 0),

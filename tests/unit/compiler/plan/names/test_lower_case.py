@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.plan.contract import PageType
-from compiler.plan.names.lower_case import has_deliberate_capitals, introduced, small_names
+from compiler.plan.names.lower_case import has_company, has_deliberate_capitals, introduced, small_names
 from compiler.plan.names.spotting import known_names, runs, spotted
 from compiler.planners import extractive
 from tests.support.compiler.plan_cases import batch, memory
@@ -105,3 +105,41 @@ def test_word_that_is_always_in_lower_case_has_no_page() -> None:
 def test_words_of_a_sentence_in_capitals_are_no_name() -> None:
     assert [one.name for one in runs("Kim: LISBON IS BACK ON!")] == ["Kim"]
     assert [one.name for one in runs("Kim joined the US GP team and NASA.")] == ["Kim", "US GP", "NASA"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "titles"),
+    [
+        (
+            (
+                "kim: did u hear about oskar n tilda",
+                "lou: oskar walked it back himself",
+                "kim: what did oskar say then",
+            ),
+            {"Oskar"},
+        ),
+        (("kim: its late tho", "lou: he left tho", "kim: ok tho what now"), set()),
+        (("kim: oskar or not", "lou: no oskar no problem", "kim: oskar oskar oskar"), set()),
+    ],
+)
+def test_person_in_lower_case_has_a_page_if_messages_use_the_word_as_they_use_names(
+    texts: tuple[str, ...], titles: set[str]
+) -> None:
+    for order in (texts, texts[::-1]):
+        proposal = extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(order))))
+        assert {one.title for one in proposal.new_pages} == titles
+
+
+@pytest.mark.parametrize(
+    ("text", "is_beside"),
+    [
+        ("kim: im going w tilda", True),
+        ("kim: me n tilda then", True),
+        ("kim: tilda n me then", True),
+        ("kim: where is tilda", False),
+        ("kim: w the tilda", False),
+        ("going w tilda", False),
+    ],
+)
+def test_word_in_lower_case_stands_beside_another_as_names_do(text: str, *, is_beside: bool) -> None:
+    assert has_company("tilda", text) == is_beside

@@ -61,6 +61,8 @@ from tests.support.compiler.plan_cases import START, memory
             "Olga took the oath.",
             ("Omar's boat called Olga has a new mast.", "He painted the fifth called Olga."),
         ),
+        ("Olga", "Olga bought a boat with Omar.", ("Olga had that with Omar.", "Even Olga.")),
+        ("Olga", "Olga hat das Boot verkauft.", ("Mit Olga ist das geklärt.",)),
         ("Olga", "Olga è la mia vicina.", ("Olga ha chiuso il negozio in agosto.",)),
         ("Olga", "Olga is 34 and works as a nurse in Vigo.", ("Olga is back in the choir.",)),
         ("Olga", "Olga ist 34 Jahre alt und arbeitet als Hebamme.", ("Olga ist wieder im Chor.",)),

@@ -137,6 +137,7 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "Have you decided to rent the smaller boat?",
         "They decided to cancel the whole series.",
         "They've settled on a name for the boat but keep it.",
+        "Omar: The doctor is watching her heart, so she's off work from now on.",
         "If we decided to rent the boat, it would be late.",
         "I have to decide between the two boats.",
         "Omar: The harbour office decided to close the northern pier.",
@@ -577,6 +578,10 @@ def test_like_is_a_preference_only_as_a_verb() -> None:
         ("We'll skip everything but the Monday class from now on.", "We'll skip everything but the Monday class"),
         ("We no longer meet on Monday but on Tuesday from now on.", "We no longer meet on Monday but on Tuesday"),
         ("Ada: And I'm ringing you every Thursday from now on.", "I'm ringing you every Thursday"),
+        (
+            "Ada decided against the plot by the river after the rains of April put the road under water.",
+            "Against the plot by the river",
+        ),
         (
             "Ada has decided to go back to town three days a week from January rather than full time.",
             "Go back to town three days a week from January",
