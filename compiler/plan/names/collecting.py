@@ -8,13 +8,12 @@ from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import BatchMemory, Mention, Page, PageType
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
-from compiler.plan.names.lower_case import has_company, small_names
+from compiler.plan.names.lower_case import accompanied, small_keys
 from compiler.plan.names.same_names import main_key, surname
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import (
     NameKind,
     Spotted,
-    acts,
     begins_told,
     declared,
     known_names,
@@ -29,7 +28,7 @@ from compiler.plan.text.german_nouns import determines, is_german_compound, is_g
 from compiler.plan.text.kin import introductions, kind_of
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.nicknames import nicknames
-from compiler.plan.text.persons import greeted
+from compiler.plan.text.persons import acting, acts, greeted
 from compiler.plan.text.words import HONORIFICS, PERSONAL, THIRD_PERSON
 
 OFTEN_TOGETHER = 3
@@ -175,23 +174,23 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
     if subject.is_noun and count >= OFTEN_TOGETHER:
         return any(_is_bare(subject.key, memory.text) for memory in subject.memories.values())
     notes = [memory.text for memory in subject.memories.values() if not speaker_of(memory.text)]
-    acting = [text for text in notes if acts(subject.key, text)] if count >= LEAST_ACTS else []
+    told = [text for text in notes if acts(subject.key, text)] if count >= LEAST_ACTS else []
     is_common = is_ordinary(subject.key)
     if subject.is_noun and not is_common:
-        acting = [text for text in acting if plain_key(text).startswith(f"{subject.key} ")]
-        return len(acting) >= LEAST_ACTS and not is_german_compound(subject.key)
-    is_personal = any(acts(subject.key, text, PERSONAL) for text in acting)
+        told = [text for text in told if plain_key(text).startswith(f"{subject.key} ")]
+        return len(told) >= LEAST_ACTS and not is_german_compound(subject.key)
+    is_personal = any(acts(subject.key, text, PERSONAL) for text in told)
     if is_common:
-        return is_personal and len(acting) >= LEAST_ACTS
-    return len(acting) >= (1 if is_personal or count >= OFTEN_TOGETHER else LEAST_ACTS) or _is_small_name(subject)
+        return is_personal and len(told) >= LEAST_ACTS
+    return len(told) >= (1 if is_personal or count >= OFTEN_TOGETHER else LEAST_ACTS) or _is_small_name(subject)
 
 
 def _is_small_name(subject: Subject) -> bool:
     """Return whether a word in lower case is a name: three utterances have it, and in two a verb follows it or it stands beside a
     word as people's names do.
     """
-    said = [text for text in subject.texts if subject.key in map(plain_key, small_names(text))]
-    used = [text for text in said if acts(subject.key, text) or has_company(subject.key, text)]
+    said = [text for text in subject.texts if subject.key in small_keys(text)]
+    used = [text for text in said if subject.key in acting(text) or subject.key in accompanied(text)]
     return len(said) >= OFTEN_TOGETHER and len(used) >= LEAST_ACTS
 
 

@@ -69,17 +69,22 @@ def introduced(text: str) -> frozenset[str]:
     return frozenset(after).intersection(small_names(text))
 
 
-def has_company(key: str, text: str) -> bool:
-    """Return whether an utterance has the word with this plain key in lower case beside a word that stands beside people's names:
-    `told liv`, `liv n marek`.
-    """
-    if key not in map(plain_key, small_names(text)):
-        return False
+@cached_if_short(4096)
+def small_keys(text: str) -> frozenset[str]:
+    """Return the plain keys of the words that `small_names` returns."""
+    return frozenset(map(plain_key, small_names(text)))
+
+
+@cached_if_short(4096)
+def accompanied(text: str) -> frozenset[str]:
+    """Return the plain keys of `small_names` beside a word that stands beside people's names: `told liv`, `liv n marek`."""
     words = plain_key(_said(text)).split()
-    return any(
-        word == key and (before in _BEFORE or after in _AFTER)
+    beside = (
+        word
         for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False)
+        if before in _BEFORE or after in _AFTER
     )
+    return small_keys(text).intersection(beside)
 
 
 def _said(text: str) -> str:

@@ -6,7 +6,7 @@ Runs only work in scripts with capitals; metadata and known names work in every 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -33,7 +33,6 @@ from compiler.plan.text.german_nouns import (
 )
 from compiler.plan.text.kin import kin_in
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
-from compiler.plan.text.page_words import language_of
 from compiler.plan.text.tokens import NO_TOKEN, bare, bare_key, is_capital, tokens_of
 from compiler.plan.text.words import (
     ADDRESSES,
@@ -44,7 +43,6 @@ from compiler.plan.text.words import (
     NO_NAMES,
     NUMBERED,
     OCCASIONS,
-    PREDICATES,
     TITLES,
 )
 
@@ -96,34 +94,10 @@ _KINDS = {
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
 _OPENING = frozenset(["'", "’", "-", "–", "(", "*", "_", "["])
 _BETWEEN = frozenset([";"])
-_PAST = re.compile(r"[a-z]{3,}ed")
-_OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
-_COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 # `Weil Frau Odenthal den Kater nahm`; `van den Berg` is Dutch.
 _GERMAN_ARTICLES = frozenset(["den", "dem", "das", "des"])
 _APART = frozenset(["&"])
 _PARTING = frozenset([",", ";", ":", ".", "!", "?", "(", ")", "\n", "–", "—"])
-
-
-def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
-    """Return whether a verb of the third person or a possessive sign follows the name with this plain key in the text; of
-    `verbs`, if given, one of these.
-    """
-    if not verbs and any(plain_key(owner) == key for owner in _OWNERS.findall(text)):
-        return True
-    words = f" {plain_key(_COPULA.sub(' est ', text))} "
-    at = words.find(f" {key} ")
-    while at >= 0:
-        after = words[at + len(key) + 2 :].split(" ", 1)[0]
-        if after in verbs or (not verbs and (after in PREDICATES or _PAST.fullmatch(after)) and _is_verb(after, text)):
-            return True
-        at = words.find(f" {key} ", at + 1)
-    return False
-
-
-def _is_verb(word: str, text: str) -> bool:
-    """Return whether a word of `PREDICATES` is a verb in the text: `a` is none in Spanish and Portuguese."""
-    return word != "a" or language_of(text) not in ("spanish", "portuguese")
 
 
 def declared(memory: BatchMemory) -> Iterator[Spotted]:

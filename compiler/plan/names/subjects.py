@@ -14,16 +14,12 @@ from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.same_names import country, is_titled, main_name, surname
 from compiler.plan.names.spelling import are_distinct
-from compiler.plan.names.spotting import (
-    NameKind,
-    Spotted,
-    acts,
-)
+from compiler.plan.names.spotting import NameKind, Spotted
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.namesakes import has_article, has_namesakes, is_branded
-from compiler.plan.text.persons import addressed
+from compiler.plan.text.persons import acts, addressed
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.tokens import capitals
 from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, PERSONAL

@@ -11,14 +11,14 @@ from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.naming import is_named
 from compiler.plan.names.speakers import is_talk, speaker_of
-from compiler.plan.names.spotting import NameKind, acts, declared, runs
+from compiler.plan.names.spotting import NameKind, declared, runs
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.quoting.weighing import is_aside, weight
 from compiler.plan.text.change import content_words
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned, kin_in
 from compiler.plan.text.markdown import escape, plain_key
-from compiler.plan.text.persons import speaks_of_self, speaks_to_other
+from compiler.plan.text.persons import acts, speaks_of_self, speaks_to_other
 from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
 from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, THIRD_PERSON
 

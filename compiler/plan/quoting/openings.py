@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from compiler.plan.contract import BatchMemory
 from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.speakers import speaker_of
-from compiler.plan.names.spotting import acts, runs
+from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of
 from compiler.plan.quoting.definitions import COPULA, KIND, clause, definition, is_home, is_lasting, without_longer
 from compiler.plan.quoting.excerpts import bare, dated, day_of, founds, naming, tells_day
@@ -17,7 +17,7 @@ from compiler.plan.quoting.weighing import POINTING, is_liking, is_listed, theme
 from compiler.plan.text.change import content_words
 from compiler.plan.text.kin import is_of_kin
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.persons import speaks_of_self, speaks_to_other
+from compiler.plan.text.persons import acts, speaks_of_self, speaks_to_other
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import PREDICATES
 from store.text.words import STOP_WORDS

@@ -1,13 +1,15 @@
-"""Persons in a text by grammar: words of the first person, and names used as a form of address."""
+"""Persons in a text by grammar: words of the first person, names used as a form of address, and names that a verb follows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import pairwise
 
 from compiler.plan.text.german_nouns import is_german
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.words import FIRST_PERSON, SECOND_PERSON
+from compiler.plan.text.page_words import language_of
+from compiler.plan.text.words import FIRST_PERSON, PREDICATES, SECOND_PERSON
 from store.text.short_texts import cached_if_short
 
 _ALSO_GERMAN = frozenset(["im"])  # "I'm" without its apostrophe
@@ -18,6 +20,9 @@ _CALLED = re.compile(
 _GREETED = re.compile(
     r"(?:\b(?i:hey|hi|hello|thanks|thank you|wow|bye|congrats|love you)\s+|,\s*)([^\W\d_]+)\s*(?:[!?]|\.(?:\s|$))"
 )
+_PAST = re.compile(r"[a-z]{3,}ed")
+_OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
+_COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 
 
 def speaks_of_self(words: Iterable[str]) -> bool:
@@ -42,3 +47,35 @@ def addressed(text: str) -> frozenset[str]:
 def greeted(text: str) -> frozenset[str]:
     """Return the keys of names after a greeting, or after a comma at the end of a clause. Stricter than `addressed`."""
     return frozenset(plain_key(name) for name in _GREETED.findall(text) if name[0].isupper())
+
+
+def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
+    """Return whether a verb of the third person or a possessive sign follows the name with this plain key in the text; of
+    `verbs`, if given, one of these.
+    """
+    if not verbs and any(plain_key(owner) == key for owner in _OWNERS.findall(text)):
+        return True
+    words = f" {plain_key(_COPULA.sub(' est ', text))} "
+    at = words.find(f" {key} ")
+    while at >= 0:
+        after = words[at + len(key) + 2 :].split(" ", 1)[0]
+        if after in verbs or (not verbs and _is_verb(after, text)):
+            return True
+        at = words.find(f" {key} ", at + 1)
+    return False
+
+
+@cached_if_short(4096)
+def acting(text: str) -> frozenset[str]:
+    """Return the plain keys of one word for which `acts` is true."""
+    words = plain_key(_COPULA.sub(" est ", text)).split()
+    verbs = {word for word in set(words) if _is_verb(word, text)}
+    return frozenset(word for word, after in pairwise(words) if after in verbs).union(
+        map(plain_key, _OWNERS.findall(text))
+    )
+
+
+def _is_verb(word: str, text: str) -> bool:
+    """Return whether a word is a verb of the third person in the text: `a` is none in Spanish and Portuguese."""
+    is_verb = word in PREDICATES or _PAST.fullmatch(word) is not None
+    return is_verb and (word != "a" or language_of(text) not in ("spanish", "portuguese"))

@@ -1,18 +1,22 @@
-"""What is computed from short texts is kept; what is computed from long ones is not."""
+"""What is computed from texts is kept: of long ones, the last up to a bound of characters together."""
 
 from __future__ import annotations
 
-from store.text.short_texts import MOST_CHARS, cached_if_short
+from store.text.short_texts import MOST_CHARS, MOST_LONG_CHARS, cached_if_short
 
 
-def test_long_texts_are_not_kept() -> None:
-    calls: list[int] = []
+def test_long_texts_are_kept_up_to_a_bound_of_characters_together() -> None:
+    calls: list[str] = []
 
     @cached_if_short(2)
     def length(text: str) -> int:
-        calls.append(len(text))
+        calls.append(text[0])
         return len(text)
 
-    short, long = "x" * MOST_CHARS, "x" * (MOST_CHARS + 1)
-    assert [length(one) for one in (short, short, long, long)] == [len(short), len(short), len(long), len(long)]
-    assert calls == [len(short), len(long), len(long)]
+    short, third = "x" * MOST_CHARS, MOST_LONG_CHARS // 3
+    texts = [short, *(name * third for name in "abc"), "endless" * MOST_LONG_CHARS]
+    assert [length(one) for one in texts] == [length(one) for one in texts] == [len(one) for one in texts]
+    assert calls == ["x", "a", "b", "c", "e", "e"]
+    for name in "dbac":
+        length(name * third)
+    assert calls[6:] == ["d", "a"], "the oldest was dropped for each new one"

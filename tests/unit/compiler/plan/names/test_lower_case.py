@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from compiler.plan.contract import PageType
-from compiler.plan.names.lower_case import has_company, has_deliberate_capitals, introduced, small_names
+from compiler.plan.names.lower_case import accompanied, has_deliberate_capitals, introduced, small_names
 from compiler.plan.names.spotting import known_names, runs, spotted
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.persons import acting, acts
 from compiler.planners import extractive
 from tests.support.compiler.plan_cases import batch, memory
 
@@ -142,4 +144,20 @@ def test_person_in_lower_case_has_a_page_if_messages_use_the_word_as_they_use_na
     ],
 )
 def test_word_in_lower_case_stands_beside_another_as_names_do(text: str, *, is_beside: bool) -> None:
-    assert has_company("tilda", text) == is_beside
+    assert ("tilda" in accompanied(text)) == is_beside
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kim: tilda is home and marek walked, so nobody saw oskar's boat",
+        "Kim: Tilda's boat and Anne-Marie. Marek loves it",
+        "Kim: tilda a le chien et marek a mal",
+        "Kim: a Tilda a casa com o Marek é boa",
+        "tilda tilda tilda is is",
+        "",
+    ],
+)
+def test_words_that_act_are_those_that_act_one_by_one(text: str) -> None:
+    words = {*plain_key(text).split(), *acting(text)}
+    assert acting(text) == {word for word in words if acts(word, text)}
