@@ -35,7 +35,7 @@ from compiler.plan.contract import (
 )
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import promotion, writing
-from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, hub_cities, is_bare, requirement, shows
+from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, bare, hub_cities, requirement, shows
 from compiler.plan.judging.titles import in_their_language
 from compiler.plan.names import naming
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
@@ -209,6 +209,10 @@ class _Pass:
         self.rollups = {place: self._rendered(one) for place, one in sorted(self.rollups.items())}
 
     def _required(self, page: Page) -> MemberRequirement:
+        above = self.merger.pages.get(page.parent) if page.parent is not None else None
+        lists = (one.aggregation for one in above.sections) if above is not None else ()
+        if above is not None and any(one is not None and one.promoted_page == page.key for one in lists):
+            page = above  # a promoted list requires what it did on its hub: any place shows a word of `Velmar Places`
         names = (one.title for one in self.view.candidates)
         return requirement(known_as(page), names, cities=self.cities, gazetteer=self.merger.gazetteer)
 
@@ -317,11 +321,8 @@ class _Pass:
 
     def drop(self) -> None:
         """Delete the hubs that had lists alone and have no member left, unless an operator named them."""
-        for page in self.view.pages:
-            lists = (self.rollups.get((page.key, one.slug), one) for one in page.sections)
-            is_ruled = page.key in self.merger.rulings.pages
-            if not (is_ruled or self._count(page.key)) and is_bare(page, lists):
-                self.gathering.items.append(DeletePage(page.key))
+        pages = [page for page in self.view.pages if page.key not in self.merger.rulings.pages]
+        self.gathering.items.extend(map(DeletePage, bare(pages, self.rollups)))
 
     def _parts(self, section: Section) -> tuple[Section, ...]:
         return rollup.parts(section, self.merger.pages)

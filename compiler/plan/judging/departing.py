@@ -109,7 +109,7 @@ def leave(
     archived: set[PageKey] = set()
     for page in _sorted(listed.values()):
         for section in page.sections:
-            changed = without(section, ended, listed, faded=faded)
+            changed = without(section, ended, pages, faded=faded)
             if changed != section:
                 written[page.key, section.slug] = changed
                 archived |= set() if page.is_active else {page.key}
@@ -146,7 +146,10 @@ def _after(pages: Mapping[PageKey, Page], items: Iterable[Item]) -> dict[PageKey
 def without(
     section: Section, ended: Collection[PageKey], pages: Mapping[PageKey, Page], *, faded: Collection[PageKey] = ()
 ) -> Section:
-    """Return the section without links, entries and promotions to removed pages; a list with a changed page is rendered again."""
+    """Return the section without links, entries and promotions to removed pages; a list with a changed page is rendered again.
+
+    A list whose promoted page is removed has the present members of that page, not those of the day of its promotion.
+    """
     linked_to = set(markdown.references([section.body_md]).pages)
     body = (
         markdown.drop_bad_links(section.body_md, linked_to - set(ended)) if linked_to & set(ended) else section.body_md
@@ -157,13 +160,20 @@ def without(
     children = tuple(key for key in section.children if key not in ended)
     linked = tuple(key for key in known.linked_pages if key not in ended)
     counted = replace(known, linked_pages=linked)
-    if known.promoted_page in ended:
-        counted, children = replace(counted, promotion_status=PromotionStatus.NONE, promoted_page=None), linked
+    if known.promoted_page is not None and known.promoted_page in ended:
+        children = _members(pages.get(known.promoted_page), linked, ended)
+        counted = replace(counted, linked_pages=children, promotion_status=PromotionStatus.NONE, promoted_page=None)
     shown = (*linked, counted.promoted_page) if counted.promoted_page else children
     is_touched = (counted, children) != (known, section.children) or any(key in faded for key in shown)
     if is_touched and all(key in pages for key in shown):
         body = _rendered(counted, children, pages)
     return replace(section, body_md=body, children=children, aggregation=counted)
+
+
+def _members(promoted: Page | None, before: tuple[PageKey, ...], ended: Collection[PageKey]) -> tuple[PageKey, ...]:
+    """Return the members of a promoted page that stay; those `before` its promotion if it has no list."""
+    lists = [one for one in (promoted.sections if promoted is not None else ()) if one.aggregation is not None]
+    return tuple(sorted({key for one in lists for key in one.children}.difference(ended))) if lists else before
 
 
 def stub(known: Aggregation, pages: Mapping[PageKey, Page]) -> str:

@@ -5,7 +5,7 @@ A planner's answer alone is not enough: models have listed places of one city un
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from compiler.plan.batch import ParentCandidate
@@ -70,13 +70,31 @@ def hub_cities(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) -> 
     return frozenset({one.title for one in candidates if one.kind == "city"} | tagged)
 
 
-def is_bare(hub: Page, lists: Iterable[Section]) -> bool:
-    """Return whether an active hub has nothing but these lists, all without members, none promoted or suppressed."""
+def bare(pages: Iterable[Page], planned: Mapping[tuple[PageKey, str], Section]) -> list[PageKey]:
+    """Return the active hubs that have nothing but lists, after the `planned` ones all without members, none suppressed or
+    promoted; with a promoted page goes the hub that has nothing but its list.
+    """
+    lists = {page.key: {one.slug: one for one in page.sections} for page in pages if _has_lists_alone(page)}
+    for hub, own in lists.items():
+        own.update({slug: one for (key, slug), one in planned.items() if key == hub})
+    found: set[PageKey] = set()
+    while more := {
+        hub for hub, own in lists.items() if hub not in found and all(_is_empty(one, found) for one in own.values())
+    }:
+        found |= more
+    return sorted(found)
+
+
+def _has_lists_alone(hub: Page) -> bool:
     is_named = any(alias.origin == MANUAL for alias in hub.aliases)
-    if not (hub.is_active and hub.sections) or hub.summary or is_named:
+    return hub.is_active and bool(hub.sections) and not hub.summary and not is_named
+
+
+def _is_empty(section: Section, ended: Collection[PageKey]) -> bool:
+    known = section.aggregation
+    if known is None or section.children:
         return False
-    known = [None if one.children else one.aggregation for one in lists]
-    return all(one is not None and one.promotion_status not in _DECIDED for one in known)
+    return known.promotion_status not in _DECIDED or known.promoted_page in ended
 
 
 def shows(child: Page, required: MemberRequirement) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import orjson
 import pytest
@@ -18,6 +19,7 @@ from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.wiki import browse
 from store.wiki.browse import PageRow
+from tests.integration.compiler.passes.test_too_few_memories import rebuilt, told
 from tests.support.compiler.compiling import (
     HOUSEMATE,
     NOW,
@@ -29,6 +31,7 @@ from tests.support.compiler.compiling import (
     wish,
     write,
 )
+from tests.support.compiler.crashes.crash_world import PLACES
 
 HUB = "page /wiki/topic/tavira"
 OTHER = PageKey(PageType.TOPIC, "tavira-journeys")
@@ -139,3 +142,30 @@ async def test_hub_whose_members_all_move_to_another_list_stays(pools: Pools) ->
     lists = [[one for one in orjson.loads(wiki[HUB])["sections"] if one["children"]] for wiki in (moved, whole)]
     assert [one["slug"] for one in lists[0]] == ["restaurants"]
     assert lists[0] == lists[1]
+
+
+def meals(city: str, *, kinds: tuple[str, ...] = ("", "restaurant")) -> list[NewMemory]:
+    """Return 56 memories of meals at fourteen places, every other of which is a restaurant; of `kinds` alone."""
+    every = []
+    for at in range(56):
+        place, kind = PLACES[at % len(PLACES)], ("", "restaurant")[at % 2]
+        metadata = {"place": {"name": place, "city": city, "types": [kind] if kind else []}, "tags": ["meals"]}
+        text = f"{place} was full on day {at}, and {place} in {city} had table {at * 7 % 31} for us."
+        every.append(NewMemory(text, f"meal-{at:02}", NOW - timedelta(days=90 - at), metadata=metadata))
+    return [one for at, one in enumerate(every) if ("", "restaurant")[at % 2] in kinds]
+
+
+@pytest.mark.parametrize("kinds", [("", "restaurant"), ("",)], ids=["all", "places"])
+async def test_promoted_list_whose_members_move_is_no_list_of_the_hub_again(
+    pools: Pools, kinds: tuple[str, ...]
+) -> None:
+    clock = Clock()
+    before = await compiled_in_jobs(pools, [meals("Tavira")], clock)
+    assert {f"{HUB}-places", f"{HUB}-restaurants"} < before.keys()
+    moved = await compiled_in_jobs(pools, [meals("Faro", kinds=kinds)], clock)
+    assert f"{HUB}-places" not in moved
+    assert (HUB in moved, f"{HUB}-restaurants" in moved) == ((False, False) if len(kinds) == 2 else (True, True))
+    sections = orjson.loads(moved[HUB])["sections"] if HUB in moved else []
+    assert not any(one["children"] for one in sections)
+    assert not any(PLACES[0] in one["body_md"] for one in sections)
+    assert told(moved) ^ told(await rebuilt(pools, clock)) == set()
