@@ -329,7 +329,7 @@ Activism: activism activist activists protest protests human_rights equality soc
   derechos_humanos direitos_humanos menschenrechte
 Public speaking: public_speaking gave_a_speech gave_a_talk speech speeches presentation? presentations?
 Conferences and workshops: conference conferences workshop workshops seminar seminars convention conventions
-  conferencia taller oficina_de konferenz tagung atelier
+  conferencia taller? oficina_de konferenz tagung atelier?
 """
 _TRAVEL = """
 Road trips: road_trip road_trips roadtrip roadtrips

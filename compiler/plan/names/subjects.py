@@ -18,7 +18,7 @@ from compiler.plan.names.spotting import NameKind, Spotted
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.namesakes import has_article, has_namesakes, is_branded
+from compiler.plan.text.namesakes import has_article, has_namesakes, is_branded, is_town_of
 from compiler.plan.text.persons import acts, addressed
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.tokens import capitals
@@ -186,6 +186,10 @@ def _are_distinct(subject: Subject, longer: Subject) -> bool:
     """Return whether a sentence shows that the names are of two things, or the short one is that of a thing and the longer one
     a person's: `beside the Wilhelmina`, `Wilhelmina Rook wants`.
     """
+    if longer.kind is NameKind.THING and any(
+        is_town_of(name, longer.key, text) for name in subject.names for text in subject.texts
+    ):
+        return True
     if longer.is_personal and any(has_article(name, text) for name in subject.names for text in subject.texts):
         return True
     both = [memory.text for memory_id, memory in subject.memories.items() if memory_id in longer.memories]

@@ -66,6 +66,10 @@ _WITHOUT_SUBJECT = re.compile(r"\W*(?:will|would|has|have|to) be(?:en)? |\W*(?:i
 _SUBJECT = re.compile(r"(?:i|we|he|she|they)\b", re.IGNORECASE)
 # `The doctor came, so she is off work from now on`: that follows, and nobody decides it.
 _FOLLOWS = re.compile(r",\s+(?:so|and|but)\s+(?:he|she|they|it)\b[^,;.]*$", re.IGNORECASE)
+# `No bass after eight and he gave me some leeks`: another clause.
+_NEXT_CLAUSE = re.compile(
+    r"\s(?:and|y|e|und|et)\s(?:i|we|he|she|they|it|is|was|are|were|has|had|have|will)\s.*$", re.IGNORECASE
+)
 _SUBORDINATE_WORDS = """
 after before until when while once although though unless where nachdem bevor cuando mientras despues antes quando enquanto depois
 apres avant pendant
@@ -94,6 +98,7 @@ _UNEXPLAINED = re.compile(
 _OTHER_WORDS = "they he she it you who which that theyve hes shes youve theyd hed shed youd"
 _OTHERS = frozenset(_OTHER_WORDS.split())
 _OBJECTS = frozenset(["it", "them", "him", "her", "me", "us", "one", "this", "that", "other"])
+_NO_LAST_WORDS = (STOP_WORDS | CONNECTORS | {"rather"}) - _OBJECTS - {"van"}  # `the old van`
 _EVERYDAY = re.compile(
     r"""(?:to\s)?(?:
         go\s(?:have|out|get|grab|see|eat|for|home|shopping|to\s(?:bed|sleep|lunch|dinner|the\s(?:beach|movies|park|store|gym)))
@@ -205,7 +210,9 @@ def _is_own(sentence: str, before: str) -> bool:
 def _title(decided: str) -> str:
     """Return the clause as a title of at most twelve words; empty if it says too little."""
     end = _CLAUSE_END.search(decided, 1)
-    every = one_line(decided[: end.start()] if end else decided).split()
+    clause = one_line(decided[: end.start()] if end else decided)
+    first = _NEXT_CLAUSE.sub("", clause)
+    every = (first if len(content_words(first)) >= MIN_TOLD_WORDS else clause).split()
     words = every[:MAX_TITLE_WORDS]
     aside = next((at for at, word in enumerate(words) if plain_key(word) in _SUBORDINATE), 0)
     if len(every) > len(words) and len(content_words(" ".join(words[:aside]))) >= MIN_TITLE_WORDS:
@@ -214,7 +221,7 @@ def _title(decided: str) -> str:
         joints = [at for at, word in enumerate(words) if word.lower() in STOP_WORDS | CONNECTORS]
         joints = [at for at in joints if not (at and words[at - 1][-1].isdigit())] or joints
         words = words[: joints[-1]] if joints and joints[-1] >= MAX_TITLE_WORDS // 2 else words
-    while words and words[-1].lower() in (STOP_WORDS | CONNECTORS | {"rather"}) - _OBJECTS:
+    while words and words[-1].lower() in _NO_LAST_WORDS:
         words.pop()
     words = words[words[:1] in (["And"], ["But"], ["So"]) :]
     title = " ".join(_SYMBOLS.sub(" ", " ".join(words)).split()).strip(" \"'“”‘’,*_")

@@ -30,6 +30,8 @@ _DISCOURSE = re.compile(
     r"|sadly|luckily|fortunately|hopefully|of course|by the way|btw|as for me|even|especially|maybe|perhaps"
     r"|as i \w+ to say|like i said|you know|for example|and also)\b"
 )
+# `Tell Ada that we are late` is a wish.
+_WISHING = re.compile(r"^(?:tell|ask|remind|say (?:hi|hello) to|sag|frag|dile|pregunta|diz|pergunta|dis|demande)\b")
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
 # `I did that`, `she swims there`: what they mean is in another sentence, unless a place is named before.
 _REFERRING = re.compile(
@@ -180,7 +182,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         found -= 1 if not is_theme and text.partition(" ")[0] in _SUBJECTLESS else 0
     elif text.partition(" ")[0] in _SUBJECTS:
         found -= 2  # `He asked his boss, Ana.` is about the person of the sentence before
-    found -= 2 if _REACTING.search(text) else 0
+    found -= 2 if _REACTING.search(text) or _WISHING.match(text) else 0
     found -= 2 if speaks_to_other(words) else 0
     is_own = speaks_of_self(words)
     if is_own and is_theme:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from compiler.plan.lexicon.theme_words import EVERYONES, SCENERY
 from compiler.plan.names.speakers import speaker_of
@@ -49,6 +49,7 @@ _LISTED_WORDS = 2
 _OWNERS = frozenset(["my", "our", "his", "her", "their", "mi", "meu", "minha", "mein", "meine"])
 _OWNER_SIGNS = ("'s", "’s", "s'", "s’")
 _OWNING_WORDS = 3
+_POSSESSIVE = re.compile(r"(?<=\w)['’]s\b")
 _VALUING = frozenset(["value", "values", "valued", "cherish", "cherishes", "appreciates", "misses", "wants", "hopes"])
 _REACTION = re.compile(
     r"(?:\S+ ){1,3}(?:(?:is|was) (?:supportive|proud|concerned|happy|glad) (?:of|about|for|that)"
@@ -78,7 +79,7 @@ def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
     way = _ON_THE_WAY.search(text)
     if way and any(f"{way[1]} ".startswith(f"{key} ") for key in keys):
         return 0
-    if not is_own and (is_loose(sentence) or (is_talk and not _begins(words, keys))):
+    if not is_own and (is_loose(sentence) or (is_talk and not _begins(sentence, keys))):
         return 0
     if _BY_THE_WAY.search(text) and not _has_theme(_BY_THE_WAY.sub(" ", text), keys):
         return 0
@@ -88,10 +89,12 @@ def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
     return 2 if is_telling and (is_own or not is_talk) else 1
 
 
-def _begins(words: Sequence[str], keys: Collection[str]) -> bool:
-    """Return whether the subject begins within the first three words; a longer name may continue after them."""
-    text = " ".join(words)
-    first = " ".join(words[:_OPENING_WORDS])
+def _begins(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether the subject begins within the first three words, also in the possessive; a longer name may continue after
+    them.
+    """
+    text = plain_key(_POSSESSIVE.sub("", sentence.removeprefix(f"{speaker_of(sentence)}: ")))
+    first = " ".join(text.split()[:_OPENING_WORDS])
     return any(f" {text}".find(f" {key} ", 0, len(first) + len(key)) >= 0 for key in keys) or _has_theme(first, keys)
 
 

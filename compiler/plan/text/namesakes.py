@@ -50,10 +50,29 @@ def _is_before_noun(text: str, at: int) -> bool:
     return word.islower() and len(word) > _LONGEST_PREPOSITION and plain_key(word) not in _NO_NOUNS
 
 
+_INSTITUTION_WORDS = """
+boys girls high primary secondary academy college school schools hospital infirmary general station airport town hall council
+cathedral festival marathon market railway united city rovers wanderers athletic fc afc rfc cricket rugby football club
+"""
+_INSTITUTIONS = frozenset(_INSTITUTION_WORDS.split())
+_IN_TOWN = r"\b(?:of|[Ii]n|[Oo]utside|[Nn]ear|[Aa]round|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"
+
+
 def has_article(name: str, text: str) -> bool:
     """Return whether the text has the name with `the` and no noun: `on the Wilhelmina, which`, not `the Dan I told you about`."""
     every = re.finditer(rf"\b[Tt]he {re.escape(name)}(?![\w'’-])(\W*)(\w*)", text) if name in text else ()
     return any(not one[2] or one[1].strip() or one[2].lower() in _JOINING | PREDICATES for one in every)
+
+
+def is_town_of(name: str, longer_key: str, text: str) -> bool:
+    """Return whether the text has the name as that of a town, and the longer plain key is that of something in it: `in Kapsabet`
+    beside `Kapsabet Boys`.
+    """
+    added = longer_key.split()[len(name.split()) :]
+    is_inside = bool(added) and _INSTITUTIONS.issuperset(added)
+    return (
+        is_inside and name in text and bool(re.search(rf"{_IN_TOWN} {re.escape(name)}(?![\w'’-]| [^\W\d_a-z])", text))
+    )
 
 
 def is_branded(names: Collection[str], brand: str, text: str) -> bool:

@@ -64,6 +64,16 @@ SAID = (
     "The loaves of the fair were from Krume and Co in the old yard.",
     "Krume and Co sells its last loaves before the bridge opens.",
     "The yard of Krume was swept on Monday by the whole family.",
+    "The market in Harnow closes at noon on every Friday.",
+    "Harnow Academy wants a new roof before the winter comes.",
+    "Tarkin walked to Harnow through the rain for bread.",
+    "Harnow is empty on Sundays when the ferry does not run.",
+    "The choir of Harnow Academy sang for us until midnight.",
+    "Tilda Morrow wants a brighter lamp at the landing this winter.",
+    "Tilda Morrow called the ferry twice on Monday and once on Friday.",
+    "Morrow Finch wants new oars for the old boat in spring.",
+    "Morrow Finch called from the mill and asked for the long rope.",
+    "Morrow left three barrels under the bridge again last night.",
 )
 CHAT = (
     "kim: liv came over and we cooked soup for the whole street",

@@ -56,6 +56,16 @@ def test_first_name_of_one_person_joins_the_full_name(telling: str) -> None:
     assert "fence" in lines(pages["Nils Aune"])
 
 
+def test_town_and_something_in_it_are_two_pages() -> None:
+    inside = ("Harnow Academy wants a new roof.", "Harnow Academy is closed in May.")
+    town = ("The market in Harnow closes at noon.", "Harnow is empty on Sundays.")
+    pages = made(*inside, *town)
+    assert pages.keys() == {"Harnow", "Harnow Academy"}
+    assert "roof" not in lines(pages["Harnow"])
+    alone = made(*inside, "We walked to Harnow in May.", "Harnow is empty on Sundays.")
+    assert alone.keys() == {"Harnow Academy"}, "the short name is the same school's"
+
+
 def test_things_with_an_article_join_their_longer_names() -> None:
     texts = (
         "Ana reads on the Kindle.",
@@ -231,3 +241,14 @@ def test_name_of_one_person_in_full_is_no_brand() -> None:
     pages = made("Ana registered under the name Ana Sousa.", "Ana Sousa wants a boat.", "Ana lost the keys.")
     assert "Ana" not in pages
     assert "keys" in lines(pages["Ana Sousa"])
+
+
+def test_talk_of_a_person_in_the_possessive_or_with_a_contraction_is_about_them() -> None:
+    owned = (
+        "Nina: Fidelma's husband is in the union.",
+        "Omar: Fidelma's exam was at eleven.",
+        "Nina: But they let Fidelma go.",
+    )
+    assert "Fidelma" in made(*owned)
+    denied = ("Nina: It means that Heather isn't speaking to me.", "Nina: I've given a roast to Heather and to Omar.")
+    assert "Heather" in made(*denied)

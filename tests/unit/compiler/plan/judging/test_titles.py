@@ -106,6 +106,7 @@ def test_every_title_is_of_a_theme() -> None:
         ("Retour à la chorale.", "french"),
         ("Un certain M. Kaba, horloger à Nantes, me propose de travailler pour lui.", "french"),
         ("The shop is closed over the holidays.", "english"),
+        ("Priscilla wants a dog.", "english"),
     ],
 )
 def test_language_of_a_line(text: str, language: str) -> None:

@@ -61,6 +61,7 @@ from tests.support.compiler.plan_cases import START, memory
             "Olga took the oath.",
             ("Omar's boat called Olga has a new mast.", "He painted the fifth called Olga."),
         ),
+        ("Olga", "Our trip with Olga was long and wet.", ("Tell Olga we come at ten.",)),
         ("Olga", "Olga bought a boat with Omar.", ("Olga had that with Omar.", "Even Olga.")),
         ("Olga", "Olga hat das Boot verkauft.", ("Mit Olga ist das geklärt.",)),
         ("Olga", "Olga è la mia vicina.", ("Olga ha chiuso il negozio in agosto.",)),

@@ -578,6 +578,12 @@ def test_like_is_a_preference_only_as_a_verb() -> None:
         ("We'll skip everything but the Monday class from now on.", "We'll skip everything but the Monday class"),
         ("We no longer meet on Monday but on Tuesday from now on.", "We no longer meet on Monday but on Tuesday"),
         ("Ada: And I'm ringing you every Thursday from now on.", "I'm ringing you every Thursday"),
+        ("We agreed on no bass after eight and he gave me some leeks.", "No bass after eight"),
+        (
+            "Ada decided against repairing the old van and is looking for a newer one with a budget of nine thousand.",
+            "Against repairing the old van",
+        ),
+        ("We decided to paint the boat and it was late.", "Paint the boat and it was late"),
         (
             "Ada decided against the plot by the river after the rains of April put the road under water.",
             "Against the plot by the river",
