@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import orjson
 import pytest
@@ -13,6 +14,7 @@ from compiler.operations.replay import replay
 from compiler.operations.upkeep import ResetMode
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
+from store.scope import Scope
 from tests.support.compiler.compiling import HOUSEMATE, NOW, SCOPE, Clock, compiled_in_jobs, engine_on
 
 NAMES = ("Amber House", "Birch Garden", "Cedar Cellar", "Delta Mill")
@@ -79,17 +81,18 @@ def lists(wiki: dict[str, bytes]) -> dict[tuple[str, str], tuple[list[str], list
     [(SAID, [3]), (SAID_OF_TWO_WORDS, [1, 3]), (TAGGED, [3]), (TITLED, [1, 2]), (THEMED, [4]), (LOVED, [4])],
     ids=["said", "said of two words", "tagged", "titled", "themed", "loved"],
 )
-@pytest.mark.parametrize("is_backward", [False, True], ids=["forward", "backward"])
 async def test_list_is_the_same_in_one_job_and_in_many(
-    pools: Pools, entries: list[NewMemory], listed: list[int], is_backward: bool
+    pools: Pools, entries: list[NewMemory], listed: list[int]
 ) -> None:
     """Where each page has one memory that tells of the city, one belongs by its title, or two tags name one theme."""
     whole = lists(await compiled_in_jobs(pools, [entries], Clock(), scope=HOUSEMATE))
     assert sorted(len(children) for children, _ in whole.values()) == listed
-    each = [[one] for one in (reversed(entries) if is_backward else entries)]
-    assert lists(await compiled_in_jobs(pools, each, Clock())) == whole
-    found = await replay(engine_on(pools), pools.background, SCOPE)
-    assert (found.differences, found.unreplayable) == ((), 0)
+    for ordered in (entries, entries[::-1]):
+        scope = Scope(HOUSEMATE.tenant_id, uuid4())
+        found = lists(await compiled_in_jobs(pools, [[one] for one in ordered], Clock(), scope=scope))
+        assert found == whole, "forward" if ordered is entries else "backward"
+        replayed = await replay(engine_on(pools), pools.background, scope)
+        assert (replayed.differences, replayed.unreplayable) == ((), 0)
 
 
 async def rebuilt(pools: Pools, clock: Clock) -> dict[str, bytes]:
