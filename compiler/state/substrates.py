@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
+from unicodedata import normalize
 
 import orjson
 
@@ -243,8 +244,13 @@ def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else str(value)
 
 
+def composed(text: str) -> str:
+    """Return the text with each letter and its accent as one character, as names are looked for; some systems have them apart."""
+    return normalize("NFC", text)
+
+
 def _memory(row: feed.FedMemory) -> BatchMemory:
-    text = row.validity.marked(row.text)
+    text = composed(row.validity.marked(row.text))
     return BatchMemory(row.memory_id, text, row.text_hash, row.occurred_at, row.document_id, row.metadata)
 
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from uuid import UUID
 
 from compiler.plan.contract import BatchMemory
-from compiler.state.substrates import Feed, FeedPage, ListingRow, MemoryListing, dirty_now, kept_instant
+from compiler.state.substrates import Feed, FeedPage, ListingRow, MemoryListing, composed, dirty_now, kept_instant
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryRecord
 from sidecar.backends.errors import BackendUnavailable
 from store.scope import Scope
@@ -96,4 +96,6 @@ def _cursor(record: MemoryRecord) -> str:
 
 def _memory(record: MemoryRecord) -> BatchMemory:
     text_hash = sha256(record.text.encode(errors="replace")).digest()
-    return BatchMemory(record.record_id, record.text, text_hash, kept_instant(record.at), "", dict(record.metadata))
+    return BatchMemory(
+        record.record_id, composed(record.text), text_hash, kept_instant(record.at), "", dict(record.metadata)
+    )

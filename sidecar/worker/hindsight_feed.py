@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from compiler.plan.contract import BatchMemory
-from compiler.state.substrates import ListingRow, TimedMemory, kept_instant
+from compiler.state.substrates import ListingRow, TimedMemory, composed, kept_instant
 from compiler.state.substrates import MemoryListing as Everything
 from sidecar.backends.errors import BackendMisused, BackendUnavailable
 from sidecar.backends.hindsight import Hindsight, MemoryUnit, NoBank, UnitListing, UnitPage
@@ -117,7 +117,7 @@ def _newest(units: Iterable[MemoryUnit]) -> list[MemoryUnit]:
 def _timed(unit: MemoryUnit) -> TimedMemory:
     memory = BatchMemory(
         unit.memory_id,
-        unit.text,
+        composed(unit.text),
         bytes.fromhex(unit.text_hash),
         kept_instant(unit.at or _instant(unit)),
         unit.document_id,

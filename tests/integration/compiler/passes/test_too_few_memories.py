@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from unicodedata import normalize
 
 import orjson
 import pytest
@@ -18,7 +19,7 @@ from store.content.standing import StatusDecision
 from store.content.tiers import MemoryStatus
 from store.db.postgres import Pools, scoped
 from store.wiki import browse
-from tests.support.compiler.compiling import NOW, SCOPE, Clock, compiled_in_jobs, engine_on
+from tests.support.compiler.compiling import HOUSEMATE, NOW, SCOPE, Clock, compiled_in_jobs, engine_on
 
 SAID = (
     "Ximena rowed across the lake to Velmar before breakfast.",
@@ -134,3 +135,27 @@ async def test_page_that_quotes_a_later_sentence_of_a_message_goes_too(pools: Po
     after = told(await lose(pools, how, "m000", clock))
     assert not any("entity/liv" in one for one in after)
     assert after == told(await rebuilt(pools, clock))
+
+
+@pytest.mark.parametrize("how", WAYS)
+async def test_accents_apart_from_their_letters_make_the_same_wiki(pools: Pools, how: str) -> None:
+    said = (
+        "We met José Lima at noon, and José left early.",
+        "José Lima paints boats in the harbour of Évora.",
+        "Renée Duval visited José Lima in the yard.",
+        "Renée Duval is a nurse at the school.",
+        "kim: zoë told me that the boat leaks in the rain",
+        "lou: no way, zoë never said a word to me about it",
+        "kim: we went to the lake with zoë and the rain was warm",
+    )
+    clock = Clock()
+    whole = told(await compiled_in_jobs(pools, [memories(said)], Clock(), scope=HOUSEMATE))
+    assert {
+        f"page /wiki/entity/{slug} title {name}" for slug, name in (("jose-lima", "José Lima"), ("zoe", "Zoë"))
+    } < whole
+    apart = [normalize("NFD", one) for one in said]
+    assert told(await compiled_in_jobs(pools, [memories(apart)], clock)) ^ whole == set()
+    left = told(await lose(pools, how, "m004", clock))
+    assert not any("entity/zoe" in one for one in left)
+    assert (await replay(engine_on(pools, clock=clock), pools.background, SCOPE)).differences == ()
+    assert left ^ told(await rebuilt(pools, clock)) == set()
