@@ -17,6 +17,7 @@ import asyncpg
 from store.db import queries
 from store.db.postgres import direct
 from store.db.queries import Connection
+from store.errors import driver_errors
 
 _sql = queries.load(__file__)
 _MOST_TRIES = 30
@@ -76,25 +77,30 @@ async def purge(dsn: str, *, is_forced: bool = False) -> PurgeReport:
     Raises DatabaseUnavailable, DatabaseRefused.
     """
     async with direct(dsn) as connection:
-        if not await _sql.take_purge(connection):
-            return PurgeReport()
-        rows = await _sql.requested(connection)
-        due = [row["requested_by"] for row in rows if not row["is_seen"]]
-        if not due and not is_forced:
-            return PurgeReport(left=len(rows))
-        await _sql.wait_briefly(connection)
-        tables = [row["table_name"] for row in await _sql.tables_with_texts(connection)]
-        try:
-            busy = [table for table in tables if not await _is_rewritten(connection, table)]
-        except asyncpg.InsufficientPrivilegeError:
-            return PurgeReport(left=len(rows), refused=("tables",))
-        if not await _is_unseen(connection, str(await _sql.mark(connection))):
-            busy.append("pg_statistic")
-        refused = await _clear_rest(connection)
-        if busy:
-            return PurgeReport(0, len(rows), tuple(set(tables) - set(busy)), tuple(busy), refused)
-        await _sql.settle_requests(connection, requests=due)
-        return PurgeReport(len(due), len(rows) - len(due), tuple(tables), (), refused)
+        with driver_errors():
+            return await _purge(connection, is_forced=is_forced)
+
+
+async def _purge(connection: Connection, *, is_forced: bool) -> PurgeReport:
+    if not await _sql.take_purge(connection):
+        return PurgeReport()
+    rows = await _sql.requested(connection)
+    due = [row["requested_by"] for row in rows if not row["is_seen"]]
+    if not due and not is_forced:
+        return PurgeReport(left=len(rows))
+    await _sql.wait_briefly(connection)
+    tables = [row["table_name"] for row in await _sql.tables_with_texts(connection)]
+    try:
+        busy = [table for table in tables if not await _is_rewritten(connection, table)]
+    except asyncpg.InsufficientPrivilegeError:
+        return PurgeReport(left=len(rows), refused=("tables",))
+    if not await _is_unseen(connection, str(await _sql.mark(connection))):
+        busy.append("pg_statistic")
+    refused = await _clear_rest(connection)
+    if busy:
+        return PurgeReport(0, len(rows), tuple(set(tables) - set(busy)), tuple(busy), refused)
+    await _sql.settle_requests(connection, requests=due)
+    return PurgeReport(len(due), len(rows) - len(due), tuple(tables), (), refused)
 
 
 async def _is_rewritten(connection: Connection, table: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Literal
@@ -20,6 +21,7 @@ from store.content.summaries import OlderTurn
 from store.content.threads import HistoryWindow, NewTurn, ThreadToOpen
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.db.purging import purge
+from store.errors import DatabaseUnavailable
 from store.scope import Scope
 from store.tenancy import tenants
 from tests.support.compiler.compiling import Clock, fetch
@@ -208,6 +210,19 @@ async def test_summary_written_while_a_turn_is_forgotten_is_written_anew(
     rows = await fetch(database, "SELECT text FROM thread_summaries")
     assert len(rows) == 1
     assert "4417" not in rows[0]["text"]
+
+
+async def test_purge_that_loses_the_database_says_so(database: str) -> None:
+    other = await asyncpg.connect(database)
+    waits = "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    async with other.transaction():
+        await other.execute("LOCK TABLE memories")
+        purging = asyncio.create_task(purge(database, is_forced=True))
+        await until(lambda: other.fetchval(f"SELECT count(*) {waits}"))
+        await other.execute(f"SELECT pg_terminate_backend(pid) {waits}")
+        with pytest.raises(DatabaseUnavailable):
+            await purging
+    await other.close()
 
 
 async def test_purge_waits_for_a_session_that_may_see_what_was_deleted(
