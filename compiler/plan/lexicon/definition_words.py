@@ -25,11 +25,10 @@ before a name
   spanish: el la senor senora doctor doctora don dona ahora
   portuguese: o a dra doutor doutora seu agora
 leads
-  english: runs leads owns manages heads looks_after handles teaches chairs directs coordinates coaches edits repairs maintains
-  english: oversees supervises
-  german: leitet fuhrt betreut unterrichtet verwaltet organisiert repariert
-  spanish: dirige coordina lidera gestiona ensena
-  portuguese: coordena gerencia gere dirige ensina cuida_da cuida_do
+  english: runs leads owns manages heads looks_after teaches coordinates oversees supervises
+  german: leitet fuhrt betreut unterrichtet verwaltet
+  spanish: dirige coordina lidera gestiona
+  portuguese: coordena gerencia gere dirige cuida_da cuida_do
   french: dirige gere enseigne soccupe_de soccupe_du
 works
   english: works worked
@@ -46,18 +45,18 @@ works at
   french: chez comme
   italian: da come
 lives
-  english: lives lived living based born grew_up i_live we_live they_live to_live
+  english: lives lived living based born grew_up i_live we_live they_live
   german: lebt wohnt lebe wohne wohnen geboren aufgewachsen
   spanish: vive vivo viven vivimos nacio crecio
   portuguese: mora moro moram vivem nasceu cresceu
   french: habite habitent vit est_ne est_nee
   italian: abita nato nata
 in
-  english: in near of
-  german: in bei von
-  spanish: en de
-  portuguese: em no na de da do
-  french: a au en de
+  english: in
+  german: in
+  spanish: en
+  portuguese: em no na
+  french: a au en
 moves to
   english: moved_to moved_back_to moves_to originally_from
   german: zieht_nach zog_nach gezogen_nach stammt_aus kommt_aus

@@ -9,7 +9,8 @@ FIGURES_OF_SPEECH = """
 -: writing_a_contract writing_down write_down
   cash_book phone_book address_book guest_book order_book log_book accident_book rule_book sample_book sample_books pattern_book
   pattern_books cheque_book recipe_books bookings_book visitors_book order_books cash_books
-  eye_exam driving_exam physical_exam medical_exam
+  eye_exam driving_exam physical_exam medical_exam the_workshop his_workshop her_workshop my_workshop our_workshop their_workshop
+  bike_workshop repair_workshop joinery_workshop
   diving_into downward_dog dive_into nature_of nature_is dynamic_nature by_nature under_the_weather second_family
   piece_of_cake state_of_the_art family_saga book_a book_it booked_a book_the to_book can_book french_press
   bucket_of_fish match_made party_to dog_tired run_errands running_late running_out in_the_running class_act

@@ -14,9 +14,7 @@ Harold Kumar|Fast Furious|Guns Roses
 """
 
 # The end of a firm's name: `Crumb and Co`, `Sugden and Sons`.
-FIRM_ENDS = (
-    "Co Company Sons Daughters Partners Associates Brothers Bros Söhne Partner Hijos Asociados Filhos Associados Fils"
-)
+FIRM_ENDS = "Co Sons Bros Söhne Hijos Filhos Fils"
 
 # `McGee's bar` is a name, and `London's restaurant scene` is not.
 OWNED = """

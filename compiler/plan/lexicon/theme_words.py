@@ -136,8 +136,7 @@ Charity runs and races: charity_run charity_runs charity_race charity_races char
 Cycling: mountain_bike mountain_bikes mountain_biking cycling bike bikes biking biked bicycle bicycles cyclist bike_ride
   bike_rides bicicleta bici ciclismo fahrrad
   radfahren radtour velo cyclisme
-Hiking: hike hikes hiking hiked hiker hikers trail? trails? hiking_trail hiking_trails
-  trekking senderismo caminhada trilha trilhas wandern
+Hiking: hike hikes hiking hiked hiker hikers trail trails trekking senderismo caminhada trilha trilhas wandern
   wanderung wanderungen randonnee
 Camping: camping camp_site campsite campfire campfires tent tents camped camping_trip camping_trips acampar acampada
   acampamento zelten campen
@@ -267,7 +266,8 @@ Adoption: adoption adopt adopted adopting adoption_agency adoption_agencies adop
 Birthdays: birthday birthdays birthday_party cumpleanos aniversario_de_idade geburtstag anniversaire
 Parties and gatherings: party? parties? get_together get_togethers gathering gatherings potluck fiesta fiestas festa
   festas feier soiree
-Holidays and celebrations: christmas thanksgiving halloween easter hanukkah ramadan eid diwali new_years_eve new_years
+Holidays and celebrations: easter_trail
+  egg_trail christmas thanksgiving halloween easter hanukkah ramadan eid diwali new_years_eve new_years
   4th_of_july navidad natal pascoa pascua weihnachten ostern silvester noel paques
 Loss and grief: grief grieving passed_away funeral mourning death_of duelo luto trauer deuil condolences
 Community: community? communities? the_community a_community local_community community_work community_service
@@ -278,7 +278,8 @@ LGBTQ+ life: lgbtq lgbtq+ lgbtqia+ lgbt transgender gender_identity pride_parade
   came_out_as queer nonbinary
 Self-acceptance: self_acceptance authentic_self authenticity authentically true_self self_discovery
   be_myself
-Religion: faith church churches prayer praying mosque bible religion religious iglesia igreja kirche moschee eglise
+Religion: faith church? churches? to_church at_church prayer praying mosque bible religion religious iglesia? igreja?
+  kirche? moschee eglise?
 """
 _MIND = """
 Goals and dreams: goals? ambitions? aspirations? big_dream big_dreams dream_of life_goal life_goals new_years_resolution
@@ -303,8 +304,8 @@ Education: education school? high_school? middle_school? college? university? sc
   college_student college_students college_class college_classes im_in_college im_in_school in_college_now law_school
   medical_school nursing_school grad_school graduate_school my_school my_college my_university for_university degree?
   graduate graduated graduation? semester exam exams homework
-  thesis scholarship estudios universidad universidade escuela escola faculdade schule universitat studium prufung
-  ecole universite examen
+  thesis scholarship estudios universidad universidade escuela? escola? faculdade? schule? universitat studium prufung
+  ecole? universite examen
 Mentoring: mentor mentors mentoring mentorship
 Teaching: teaching teacher teachers tutoring tutor tutors profesor profesora professor professora lehrer lehrerin
   unterrichten enseignant

@@ -17,12 +17,13 @@ from store.text.short_texts import cached_if_short
 from store.text.words import STOP_WORDS
 
 _SHORTEST = 3
-# Words beside people's names in chats: `told liv`, `me n liv`.
-_BEFORE_WORDS = """
-with w and n tell told meet met ask asked saw thanks thx thank miss missed texted invite invited con com y e avec et
-"""
-_BEFORE = frozenset(_BEFORE_WORDS.split())
-_AFTER = frozenset(["and", "n"])
+# Words beside people's names in chats (`told liv`, `liv n marek`), the first of which stand beside things too.
+_WITH = frozenset(["with", "w", "and", "n", "con", "com", "y", "e", "avec", "et"])
+_TELLING = frozenset(
+    ["tell", "told", "meet", "met", "ask", "asked", "thanks", "thx", "thank", "texted", "invite", "invited"]
+)
+_JOINING = frozenset(["and", "n"])
+_PERSONS = frozenset(["me", "you", "u", "him", "her", "us", "them"])
 _NAMES = frozenset(["names", "name's"])  # `her names kim`
 _BEGINNING = re.compile(r"(?:^|[.!?…\n])[^\S\n]*([^\W\d_])")
 _WORD = re.compile(r"(?<![\w'’@#/.])[^\W\d_]+(?![\w@/]|['’](?!s\b))")
@@ -77,14 +78,28 @@ def small_keys(text: str) -> frozenset[str]:
 
 @cached_if_short(4096)
 def accompanied(text: str) -> frozenset[str]:
-    """Return the plain keys of `small_names` beside a word that stands beside people's names: `told liv`, `liv n marek`."""
+    """Return the plain keys of `small_names` beside a word that stands beside people's names: `liv n marek`, `told liv`."""
     words = plain_key(_said(text)).split()
     beside = (
         word
         for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False)
-        if before in _BEFORE or after in _AFTER
+        if before in _WITH or before in _TELLING or after in _JOINING
     )
     return small_keys(text).intersection(beside)
+
+
+@cached_if_short(4096)
+def addressees(text: str) -> frozenset[str]:
+    """Return the plain keys of `small_names` that stand as only people's names do: `told liv`, `me n liv`."""
+    words = plain_key(_said(text)).split()
+    told = {word for before, word in pairwise(words) if before in _TELLING}
+    joined = {
+        one
+        for first, joint, last in zip(words, words[1:], words[2:], strict=False)
+        for one, other in ((first, last), (last, first))
+        if joint in _JOINING and other in _PERSONS
+    }
+    return small_keys(text).intersection(told | joined)
 
 
 def _said(text: str) -> str:

@@ -15,6 +15,7 @@ from compiler.plan.names.ruled import Rulings
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal, ProposedPage
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_key, alias_keys, plain_key, slug
+from compiler.plan.text.namesakes import is_town_of
 
 SIMILARITY = 0.85
 CITY_TAG = "city:"
@@ -121,9 +122,12 @@ class Merger:
         return {page for page in found if self._same_place(proposed, page)}
 
     def _longer(self, proposed: ProposedPage) -> set[PageKey]:
-        """Return the pages of the type with longer names that the proposed title abbreviates, unless its text has both."""
+        """Return the pages of the type with longer names that the proposed title abbreviates, unless its text has both or has the
+        title as that of a town.
+        """
         key = plain_key(proposed.title)
-        lines = [plain_key(line) for section in proposed.sections for line in section.body_md.split("\n")]
+        said = [line for section in proposed.sections for line in section.body_md.split("\n")]
+        lines = list(map(plain_key, said))
         aliases = {
             match.alias: match.page
             for prefix in spelling.prefixes(proposed, self.gazetteer)
@@ -131,6 +135,7 @@ class Merger:
             if match.page.type == proposed.type
             and self._same_place(proposed, match.page)
             and not spelling.are_distinct(key, plain_key(match.alias), lines)
+            and not any(is_town_of(proposed.title, plain_key(match.alias), line) for line in said)
         }
         chosen = spelling.longer_names(key, aliases, self.gazetteer)
         return {aliases[alias] for alias in chosen}

@@ -13,8 +13,14 @@ from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO
 from store.text.short_texts import cached_if_short
 
 _CALLING = re.compile(r"[!?？！](?:\s|$)")
-# `We'll` and `we're` without their apostrophes are other words too.
+# `We'll` and `we're` without their apostrophes are other words too, and some interjections are adjectives.
 _CONTRACTIONS = frozenset(["well", "were", "ill", "id", "wed"])
+_CONTRACTED = re.compile(r"\b(?:I|[Ww]e)['’](?:ll|d|re|m|ve)\b")
+_ADJECTIVES = """
+well right great good nice cool sweet true fun happy sad glad super clear morning evening afternoon man girl hear please perfect
+lovely beautiful excellent brilliant incredible amazing awesome fantastic wonderful stunning impressive gorgeous dear indeed sure
+"""
+_CALLS = INTERJECTIONS - frozenset(_ADJECTIVES.split())
 _NO_SPEAKERS = NO_NAMES - SPEAKERS
 
 
@@ -36,12 +42,13 @@ def is_talk(text: str) -> bool:
     """Return whether the text is an utterance, not a note under a label (`Landlord: Mr Petersen`): it has a speaker and a word of
     the first or second person, an interjection, a question or an exclamation.
 
-    After an ordinary word (`Climbing: the squad trains as well`), neither `well` nor a later interjection is a sign of one.
+    After an ordinary word (`Climbing: the squad trains as well`), an interjection that is also an adjective is no sign of one,
+    unless it comes first.
     """
     speaker = speaker_of(text)
     words = plain_key(text.removeprefix(f"{speaker}: ")).split() if speaker else []
     is_label = is_ordinary(plain_key(speaker))
     persons = FIRST_PERSON - _CONTRACTIONS if is_label else FIRST_PERSON
-    is_personal = not persons.isdisjoint(words) or speaks_to_other(words)
-    is_personal |= not INTERJECTIONS.isdisjoint(words[:1] if is_label else words)
-    return bool(words) and (is_personal or bool(_CALLING.search(text)))
+    is_personal = not persons.isdisjoint(words) or speaks_to_other(words) or not INTERJECTIONS.isdisjoint(words[:1])
+    is_personal |= not (_CALLS if is_label else INTERJECTIONS).isdisjoint(words)
+    return bool(words) and (is_personal or bool(_CALLING.search(text)) or bool(_CONTRACTED.search(text)))

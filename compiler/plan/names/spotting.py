@@ -227,7 +227,8 @@ def _spans(tokens: Iterable[str], *, is_deliberate: bool) -> Iterator[tuple[int,
             if person and not (is_german_text and is_theme_and_name(person)):
                 yield at - len(person.split()), at, Spotted(person, NameKind.PERSON)
             elif not (is_shouted(run) or is_attributive(run[-1], token)):
-                words = run[:-1] if token[:1].isdigit() and run[-1].lower() in NUMBERED else run
+                is_numbered = len(run) > 1 and token[:1].isdigit() and run[-1].lower() in NUMBERED
+                words = run[:-1] if is_numbered else run
                 found = _named(words, at - len(run), is_initial=initial, is_named=is_named)
                 yield from _in_german(found, every) if is_german_text else found
             run = []

@@ -65,19 +65,20 @@ _INVERTING = re.compile(r"\W*(?:ab|von) (?:jetzt|sofort|heute|nun)\b", re.IGNORE
 _WITHOUT_SUBJECT = re.compile(r"\W*(?:will|would|has|have|to) be(?:en)? |\W*(?:is|are|were) \w", re.IGNORECASE)
 _SUBJECT = re.compile(r"(?:i|we|he|she|they)\b", re.IGNORECASE)
 # `The doctor came, so she is off work from now on`: that follows, and nobody decides it.
-_FOLLOWS = re.compile(r",\s+(?:so|and|but)\s+(?:he|she|they|it)\b[^,;.]*$", re.IGNORECASE)
-# `No bass after eight and he gave me some leeks`: another clause.
-_NEXT_CLAUSE = re.compile(
-    r"\s(?:and|y|e|und|et)\s(?:i|we|he|she|they|it|is|was|are|were|has|had|have|will)\s.*$", re.IGNORECASE
+_FOLLOWS = re.compile(
+    r",\s+(?:so|and|but)\s+(?:he|she|they|it)(?:['’](?:s|re)|\s(?:is|are|was|were))\s(?!and\b)[^,;.]*$", re.IGNORECASE
 )
-_SUBORDINATE_WORDS = """
-after before until when while once although though unless where nachdem bevor cuando mientras despues antes quando enquanto depois
-apres avant pendant
-"""
-_SUBORDINATE = frozenset(_SUBORDINATE_WORDS.split())
+# `No bass after eight and he gave me some leeks`: another clause.
+_NEXT_CLAUSE = re.compile(r"\s(?:and|y|e|und|et)\s(?:he|she|they|it|is|was|has|had)\s.*$", re.IGNORECASE)
+# `After the rains put the road under water`, in a long title.
+_SUBORDINATE = re.compile(
+    r"\s(?:after|before|until|while|although|though|unless|nachdem|bevor|mientras|enquanto)\s"
+    r"(?:the|an?|my|our|his|her|their|i|we|he|she|they|it|der|die|das|el|la|los|las|os?|as?)\s.*$",
+    re.IGNORECASE,
+)
 _DOUBTFUL = re.compile(
     r"\b(?:if|whether|should|would|could|might|may|when|once|until|before)\b[^.;]{0,30}\b(?:decid|cho[so]se|opt)"
-    r"|\bto decide|[?？]\W*$",
+    r"|\bto decide|\basked (?:who|what|whether|if|when|how|why)\b|[?？]\W*$",
     re.IGNORECASE,
 )
 # What was decided long ago is told, not decided.
@@ -95,8 +96,8 @@ _UNEXPLAINED = re.compile(
     r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*\b(?:it|them|this|these|those|one(?=$|\s(?:and|or|for|of\s(?:my|our))\b))(?:\W|$)",
     re.IGNORECASE,
 )
-_OTHER_WORDS = "they he she it you who which that theyve hes shes youve theyd hed shed youd"
-_OTHERS = frozenset(_OTHER_WORDS.split())
+_OTHERS = frozenset(["they", "he", "she", "it", "you", "who", "which", "that"])
+_CONTRACTED = re.compile(r"\b(?:they|he|she|you)['’]\w+(?:\s\w+)?\s*$", re.IGNORECASE)  # `They've settled on a name`
 _OBJECTS = frozenset(["it", "them", "him", "her", "me", "us", "one", "this", "that", "other"])
 _NO_LAST_WORDS = (STOP_WORDS | CONNECTORS | {"rather"}) - _OBJECTS - {"van"}  # `the old van`
 _EVERYDAY = re.compile(
@@ -199,7 +200,7 @@ def _is_own(sentence: str, before: str) -> bool:
     In a conversation only the speaker's own decisions count. A sentence without a subject is the writer's own.
     """
     words = plain_key(before).split()
-    if not _OTHERS.isdisjoint(words[-4:]):
+    if not _OTHERS.isdisjoint(words[-4:]) or _CONTRACTED.search(before):
         return False
     if not FIRST_PERSON.isdisjoint(words[-6:]) or len(words) <= 1:
         return not _SUPPOSING.search(" ".join(words[-6:]))
@@ -214,9 +215,9 @@ def _title(decided: str) -> str:
     first = _NEXT_CLAUSE.sub("", clause)
     every = (first if len(content_words(first)) >= MIN_TOLD_WORDS else clause).split()
     words = every[:MAX_TITLE_WORDS]
-    aside = next((at for at, word in enumerate(words) if plain_key(word) in _SUBORDINATE), 0)
-    if len(every) > len(words) and len(content_words(" ".join(words[:aside]))) >= MIN_TITLE_WORDS:
-        words = words[:aside]
+    told = _SUBORDINATE.sub("", " ".join(words))
+    if len(every) > len(words) and told.count(" ") + 1 < len(words) and len(content_words(told)) >= MIN_TITLE_WORDS:
+        words = told.split()
     elif len(every) > len(words):
         joints = [at for at, word in enumerate(words) if word.lower() in STOP_WORDS | CONNECTORS]
         joints = [at for at in joints if not (at and words[at - 1][-1].isdigit())] or joints

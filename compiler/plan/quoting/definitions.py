@@ -72,9 +72,12 @@ _HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} {_AGED}(?:(?:{_ANY['leads']})\b(?! on
 _BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
 # `Jon is tired`, and not `Jon is here`; `Jon from the lab`.
 _HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_ANY['here']})\b)")
-# `Ana lives alone in Jon`: what the place is to somebody.
-_LIVES_IN = rf"(?:{_ANY['lives']})(?: (?!(?:{_ANY['next clause']}|who|which)\b)\w+){{0,9}} (?:{_ANY['in']})"
-_IS_HOME = re.compile(rf"\b(?:{_LIVES_IN}|{_ANY['moves to']}) {_NAME}")
+# `Ana lives alone in Jon`, `in the old part of Jon`; not `our living room in Jon`, `the cost of living in Jon`.
+_NO_LIVING = "".join(rf"(?<!\b{word} )" for word in ("of", "our", "the", "my", "her", "his", "their", "a", "many"))
+_PART = r"(?: the (?:\w+ ){1,3}(?:part|side|centre|center|middle|outskirts|suburbs|area|end|edge|quarter|district) of)?"
+_LIVES_IN = rf"(?:{_ANY['lives']})(?: (?!(?:{_ANY['next clause']}|who|which)\b)\w+){{0,9}} (?:{_ANY['in']}){_PART}"
+_IS_HOME = re.compile(rf"\b{_NO_LIVING}(?:{_LIVES_IN}|{_ANY['moves to']}) {_NAME}")
+_NOBODY = re.compile(r"\b(?:nobody|never|longer|nadie|ninguem|niemand|nunca|mehr|personne|jamais)\b")
 _IS_FROM = re.compile(rf"{_NAME} (?:{_ANY['from']}) ")
 # `There is no town called Jon`.
 _DENIED = re.compile(r"\b(?:no|not|nothing|isnt|kein\w*|nicht|ningun\w*|nenhum\w*|aucune?)\b")
@@ -119,8 +122,10 @@ def definition(sentence: str, keys: Collection[str]) -> int:
 
 
 def is_home(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether a sentence says that somebody lives in the subject, comes from it or moved there."""
-    return any(_IS_HOME.search(_signed(clause, key)) for clause in _every_clause(sentence, keys) for key in keys)
+    """Return whether a sentence says that somebody lives in the subject, comes from it or moved there, and does not deny it."""
+    said = (_signed(clause, key) for clause in _every_clause(sentence, keys) for key in keys)
+    homes = ((one, match) for one in said if (match := _IS_HOME.search(one)))
+    return any(not (_DENIED.search(one[: match.end()]) or _NOBODY.search(one[: match.end()])) for one, match in homes)
 
 
 def is_lasting(sentence: str, keys: Collection[str]) -> bool:

@@ -38,7 +38,8 @@ _REFERRING = re.compile(
     r"\b(?:do|does|did|doing|done) (?:that|it|so|this)\b|\b(?:says?|said|thinks?|thought) (?:yes|no|so)\b"
     r"|\b(?:(?:is|are|was|were|does|did|has|had|would|could|should|ca|wo)(?:n['’]t)?|can|will)\W*$"
     r"|\b(?:had|has|have|got|saw|knew|knows?|likes|liked|loved?|loves|wants?|wanted|needs?|needed|fixed|heard|tried) that"
-    r"(?= (?:with|from|in|at|on|for|when|too|and|but)\b|[.,;!?]|$)|\b(?:ist|war|wird|hat) das (?:ge|be|ver|er)\w+t(?=[.,;!?]|$)"
+    r"(?= (?:with|from|in|at|on|for|when|too|and|but)\b|[.,;!?]|$)"
+    r"|\b(?:ist|war|wird|hat) das (?-i:(?:ge|be|ver|er)[a-zäöüß]+t)(?=[.,;!?]|$)"
     r"|\b(?:by|of|about|with|for|from|at|to|on) (?:this|that)(?: and\b|[.,;!?])"
     r"|\bthere\b(?!['’]| (?:is|are|was|were|has|have|had|will|would|isn|aren|wasn|weren|must|may|might|can))",
     re.IGNORECASE,
@@ -88,8 +89,8 @@ OLDEST = datetime.min.replace(tzinfo=UTC)
 def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Collection[str]) -> tuple[str, BatchMemory]:
     """Return the opening line of a page about the subject with these keys, and its memory. `found` needs at least one sentence.
 
-    The line of a place is its kind and city; of any other subject, the best sentence. A sentence about a name that says more than
-    who or what it is may stop being true, so its day stands before it.
+    The line of a place is its kind and city; of any other subject, the best sentence. A sentence that may stop being true has its
+    day before it: one about a name that says more than who or what it is, or one of a note about a theme that states no liking.
     """
     every = list(found)
     for memory, _ in every:
@@ -98,7 +99,9 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
     newest = {sentence: memory for memory, lines in every for sentence in reversed(lines)}
     best = opening(newest, keys, {sentence: memory.occurred_at for sentence, memory in newest.items()})
     text = clause(bare(lead(best, keys)), keys)
-    may_end = not (any(map(theme_of, keys)) or is_lasting(COPULA.sub(" est ", text), keys))
+    is_theme = any(map(theme_of, keys))
+    is_liked = is_theme and (bool(speaker_of(text)) or is_liking(plain_key(text), keys))
+    may_end = not (is_liked if is_theme else is_lasting(COPULA.sub(" est ", text), keys))
     return dated(text, newest[best]) if may_end else day_of(text, newest[best]) + text, newest[best]
 
 

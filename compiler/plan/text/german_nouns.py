@@ -96,15 +96,15 @@ _WEAK = """
 ab am das dem den der des die hat ihr im ins mehr nie nur vor war zu zur
 """
 _BEFORE_NOUNS = """
-acht alle alte alten am andere anderem anderen anderer anderes ans beide beiden einige beim das dein deine dem den der des die
-diese diesen dieser dieses drei ein eine einem einen einer eines erste ersten fünf halbe ihr ihre ihrem ihren im ins jede jeden
-jeder jedes kein keine keinen letzte letzten mehr mein meine meinem meinen meiner neue neuen neuer neues neun nächste nächsten
-sechs sein seine seinen sieben unser unsere unserem unseren viele vier vom zehn zum zur zwei zwölf
+acht alle alte alten am andere anderem anderen anderer anderes ans beide beiden beim das dein deine deinem deinen deiner dem
+den der des die diese diesen dieser dieses drei ein eine einem einen einer eines einige erste ersten fünf halbe ihr ihre ihrem
+ihren ihrer ihres im ins jede jeden jeder jedes kein keine keinen letzte letzten mehr mein meine meinem meinen meiner meines
+neue neuen neuer neues neun nächste nächsten sechs sein seine seinem seinen seiner seines sieben unser unsere unserem unseren
+unserer viele vier vom zehn zum zur zwei zwölf
 """
 _PEOPLE_BY_OFFICE = """
 kollege kollegin chef chefin nachbar nachbarin vermieter vermieterin freund freundin bruder schwester kunde kundin lieferant
-steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme mutter vater tochter sohn schwiegermutter
-schwiegervater cousin cousine neffe nichte enkel enkelin ehemann ehefrau partner partnerin nachfolger nachfolgerin
+steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme partner partnerin nachfolger nachfolgerin
 ansprechpartner ansprechpartnerin
 """
 # Ends of other such nouns: `Großhändler`.
@@ -112,8 +112,12 @@ _OFFICE_ENDS = """
 handler lieferant arzt arztin berater beraterin anwalt anwaltin trainerin lehrer lehrerin pfleger pflegerin techniker
 technikerin vermieter therapeut therapeutin kollege kollegin nachbar nachbarin chef chefin freund freundin
 """
-# A kind of thing before its name: `den Roman Blue River`.
-KINDS_BEFORE = frozenset(["roman", "buch", "film", "lied", "firma", "projekt", "dienst", "kunden", "verein"])
+# A kind of thing or a relative before its name: `den Roman Blue River`, `ihre Mutter Ulrike`.
+_KINDS_WORDS = """
+roman buch film lied firma projekt dienst kunden verein
+mutter vater tochter sohn schwiegermutter schwiegervater cousin cousine neffe nichte enkel enkelin ehemann ehefrau
+"""
+KINDS_BEFORE = frozenset(_KINDS_WORDS.split())
 _LONG = 6
 _SHORTEST_HEAD = 4
 _LONGEST_SURNAME = 7
@@ -126,9 +130,6 @@ _SUFFIXES = (
     *("tion", "tionen", "itat", "ismus", "nis", "nisse"),
 )
 _SURNAMES = frozenset(["kellner", "fuhrer", "meister", "backer", "handler", "friseur"])
-# Ends of long surnames (`Baumgarten`, `Hofmeister`).
-_SURNAME_ENDS = ("garten", "meister", "backer", "handler", "kraft", "stock", "kellner", "fuhrer")
-_SHORTEST_COMPOUND = 10
 _NO_NOUNS = frozenset(["oma", "opa", "tante", "onkel", "herr", "herrn", "frau", "mai", "mass"])
 
 GERMAN_NOUNS = frozenset(_NOUNS.split()) - _NO_NOUNS
@@ -170,11 +171,8 @@ def is_german_theme(key: str) -> bool:
 
 
 def is_no_surname(key: str) -> bool:
-    """Return whether the folded word is one of these nouns or a compound, and never a surname: a theme's (`Schach`), or a long
-    one (`Murmelbahn`).
-    """
-    is_compound = len(key) >= _SHORTEST_COMPOUND and is_german_compound(key) and not key.endswith(_SURNAME_ENDS)
-    return key in _OF_THEMES or is_compound or (len(key) >= _LONGEST_SURNAME and key in GERMAN_NOUNS - _SURNAMES)
+    """Return whether the folded word is one of these nouns and never a surname: a theme's (`Schach`), or a long one."""
+    return key in _OF_THEMES or (len(key) >= _LONGEST_SURNAME and key in GERMAN_NOUNS - _SURNAMES)
 
 
 def is_german_compound(key: str) -> bool:
@@ -191,6 +189,8 @@ def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> t
     start, end = 0, len(words)
     while is_initial and start < end - 1 and determines(words[start].lower()):
         start += 1
+    if 0 < start < end - 1 and keys[start] in KINDS_BEFORE:
+        start += 1
     joint = next((at for at in range(start + 1, end - 1) if words[at].lower() in CONNECTORS), 0)
     if joint and all(is_german_noun(noun) or is_german_compound(noun) for noun in map(_last_word, keys[start:joint])):
         start = joint + 1
@@ -199,12 +199,16 @@ def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> t
     while start < end - 1 and (keys[start] in _OFFICES or keys[start].endswith(_OFFICE_HEADS)):
         start += 1
     is_name = keys[start] not in ADDRESSES and not is_german_noun(keys[start])
-    last = end
     while is_name and end - 1 > start and is_no_surname(keys[end - 1]):
         end -= 1
-    while last > end > start + 1 and words[end - 1].lower() in CONNECTORS:
-        end -= 1
+    # `Obwohl Jonas da Dienst hat`, and not `Maria da Silva`.
+    if is_name and words[end - 2 : end - 1] == ["da"] and end - 2 > start and _is_noun(keys[end - 1]):
+        end -= 2
     return start, end
+
+
+def _is_noun(key: str) -> bool:
+    return is_german_noun(key) or is_german_compound(key)
 
 
 def _last_word(key: str) -> str:

@@ -52,10 +52,10 @@ def _is_before_noun(text: str, at: int) -> bool:
 
 _INSTITUTION_WORDS = """
 boys girls high primary secondary academy college school schools hospital infirmary general station airport town hall council
-cathedral festival marathon market railway united city rovers wanderers athletic fc afc rfc cricket rugby football club
+cathedral festival marathon market railway united rovers wanderers athletic fc afc rfc cricket rugby football club
 """
 _INSTITUTIONS = frozenset(_INSTITUTION_WORDS.split())
-_IN_TOWN = r"\b(?:of|[Ii]n|[Oo]utside|[Nn]ear|[Aa]round|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"
+_IN_TOWN = r"\b(?:[Ii]n|[Oo]utside|[Nn]ear|[Aa]round|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"
 
 
 def has_article(name: str, text: str) -> bool:

@@ -71,7 +71,7 @@ _FUNCTION_WORDS = {
     "english": "the and to we will is are of our for with from it that on not instead i have has was be as by at go an he she"
     " they you my your his her their this these but had were would who what when where before after about up out all in"
     " does did can could just there been him them us than then too very get got into over how because any"
-    " some more if youre im its dont thats wants want needs need likes loves says said made makes came went took bought works"
+    " some more if youre im its dont thats wants want needs need likes loves says made makes came went took bought works"
     " lives lived moved told asked gave found",
     "german": "der die das und wir ist sind nicht mit fur zum zur ich ein eine im den dem uns auf haben hat meine ab jetzt"
     " er sie wir war wird bei nach auch noch aus dass wie nur mehr sich vom von in du",

@@ -177,7 +177,7 @@ _PREDICATES = """
 is was has had wants wanted likes liked loves loved hates prefers says said told thinks called asked works worked lives lived
 moves moved leaves left joins joined starts started owns leads runs manages handles covers needs knows goes went got comes came
 will plays played studies teaches turned turns feels takes took made makes gave gives brought bought visits visited wrote writes
-retires retired isnt wasnt doesnt didnt hasnt hadnt wont cant couldnt wouldnt did does can could would lets sat slept threw drove
+retires retired isnt wasnt doesnt didnt hasnt hadnt does lets slept threw drove
 ist war hat hatte will mag kommt kam geht ging wohnt zieht lernt spielt spielte arbeitet heisst kann muss soll sagt sagte meint
 findet ruft rief macht braucht isst trinkt bekommt bekam lebt fahrt leitet ubernimmt schreibt hilft wurde wird liebt kennt
 feiert

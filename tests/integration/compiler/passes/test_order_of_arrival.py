@@ -75,6 +75,15 @@ SAID = (
     "Morrow Finch called from the mill and asked for the long rope.",
     "Morrow left three barrels under the bridge again last night.",
 )
+PATHS = (
+    "entity/tarkin",
+    "entity/game-of-thrones",
+    "entity/shadow",
+    "entity/krume-and-co",
+    "entity/harnow",
+    "entity/harnow-academy",
+    "topic/painting",
+)
 CHAT = (
     "kim: liv came over and we cooked soup for the whole street",
     "lou: i saw the new boss today. Liv has three dogs and a boat. she waved at me",
@@ -147,9 +156,7 @@ def shape(wiki: dict[str, bytes]) -> set[tuple[str, ...]]:
 
 async def test_the_same_memories_give_the_same_pages_however_they_came(pools: Pools, is_soak: bool) -> None:
     whole = shape(await compiled_in_jobs(pools, [memories()], Clock(), scope=HOUSEMATE))
-    assert {name[0] for name in whole} >= {
-        f"page /wiki/{path}" for path in ("entity/tarkin", "entity/game-of-thrones", "entity/shadow", "topic/painting")
-    }
+    assert {name[0] for name in whole} >= {f"page /wiki/{path}" for path in PATHS}
     for size, jobs, seed in ORDERS if is_soak else ORDERS[:3]:
         scope, entries = Scope(HOUSEMATE.tenant_id, uuid4()), memories()
         random.Random(seed).shuffle(entries) if seed else None
@@ -162,6 +169,7 @@ async def test_the_same_memories_give_the_same_pages_however_they_came(pools: Po
 async def test_the_same_chat_in_lower_case_gives_the_same_pages_in_batches_of_any_size_and_order(pools: Pools) -> None:
     whole = shape(await compiled_in_jobs(pools, [memories(CHAT)], Clock(), scope=HOUSEMATE))
     assert {("page /wiki/entity/liv", "m000"), ("page /wiki/entity/jasmin", "m006")} <= whole
+    assert "page /wiki/entity/oskar" in {name[0] for name in whole}
     for size, jobs in ((1, 1), (3, 5), (50, 15)):
         scope, entries = Scope(HOUSEMATE.tenant_id, uuid4()), memories(CHAT)
         random.Random(size).shuffle(entries)

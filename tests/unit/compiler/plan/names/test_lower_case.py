@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.plan.contract import PageType
-from compiler.plan.names.lower_case import accompanied, has_deliberate_capitals, introduced, small_names
+from compiler.plan.names.lower_case import accompanied, addressees, has_deliberate_capitals, introduced, small_names
 from compiler.plan.names.spotting import known_names, runs, spotted
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import acting, acts
@@ -120,6 +120,8 @@ def test_words_of_a_sentence_in_capitals_are_no_name() -> None:
             ),
             {"Oskar"},
         ),
+        (("kim: pasta with pesto", "lou: bread w pesto", "kim: more pesto and rice"), set()),
+        (("ana: vou com fome", "rui: fiquei com fome ontem", "ana: estou com fome"), set()),
         (("kim: its late tho", "lou: he left tho", "kim: ok tho what now"), set()),
         (("kim: oskar or not", "lou: no oskar no problem", "kim: oskar oskar oskar"), set()),
     ],
@@ -145,6 +147,12 @@ def test_person_in_lower_case_has_a_page_if_messages_use_the_word_as_they_use_na
 )
 def test_word_in_lower_case_stands_beside_another_as_names_do(text: str, *, is_beside: bool) -> None:
     assert ("tilda" in accompanied(text)) == is_beside
+
+
+def test_word_in_lower_case_stands_as_only_names_of_people_do() -> None:
+    assert addressees("kim: i told tilda n marek") == {"tilda"}
+    assert addressees("kim: me n tilda then") == addressees("kim: tilda n me then") == {"tilda"}
+    assert addressees("kim: rice and tilda, w marek") == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,9 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Olga looks after the boiler and the lift.", ("Olga is leaving the choir in June.",)),
         ("Vigo", "Ada lives alone in Vigo and turns seventy.", ("Booked Vigo to Porto for five days in May.",)),
         ("Vigo", "Tim lives in a flat in the old part of Vigo.", ("Rex was ill, and the vet in Vigo kept him.",)),
+        ("Vigo", "Vigo has a long beach.", ("Nobody lives in Vigo.", "The cost of living in Vigo is up.")),
+        ("Olga", "Olga sold us a lamp.", ("Ben lives near Olga.",)),
+        ("Olga", "Olga hat das Geschäft.", ("Ein Gruß an Olga.",)),
         ("Vigo", "Mis padres viven cerca de la playa en Vigo.", ("Compré Vigo a Oporto para mayo.",)),
     ],
 )
@@ -236,3 +239,16 @@ def test_place_opens_with_the_kind_that_its_name_bears(name: str, types: list[st
     place = {"name": name, "city": "Vigo", "types": types}
     seen = replace(memory("m1", "Twenty lengths before work."), metadata={"place": place})
     assert opening_line([(seen, (seen.text,))], {name.lower()})[0] == line
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Omar wants to try a kiln of pottery in April.", "2026-03-01: Omar wants to try a kiln of pottery in April."),
+        ("Omar loves pottery.", "Omar loves pottery."),
+        ("Omar: I made pottery at school.", "Omar: I made pottery at school."),
+    ],
+)
+def test_opening_of_a_theme_tells_its_day_unless_it_states_a_liking(text: str, line: str) -> None:
+    seen = memory("m1", text)
+    assert opening_line([(seen, (seen.text,))], {"pottery"})[0] == line
