@@ -16,7 +16,7 @@ from compiler.plan.facts.fact_words import NEGATION_RUNS, NEGATIONS, NUMBERS
 from compiler.plan.facts.numerals import COUNTED, UNSPACED
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import ALWAYS_CAPITAL, NO_NAMES
-from store.text.short_texts import cached_if_short
+from store.text.text_cache import cached_by_text
 from store.text.words import STOP_WORDS
 
 NUMBER, DATE, NAME, NEGATION = "number", "date", "name", "negation"
@@ -327,7 +327,7 @@ class _Token:
     names: frozenset[str]
 
 
-@cached_if_short(8_192)
+@cached_by_text(8_192)
 def _token(token: str) -> _Token:
     word = numerals.key(token)
     stems, names = frozenset(_stems(token, word)), frozenset(_names(token, word))

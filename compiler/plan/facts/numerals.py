@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from compiler.plan.facts.fact_words import DAYS, MAY_BE_NO_DATE, MONTHS, NUMBERS
-from store.text.short_texts import cached_if_short
+from store.text.text_cache import cached_by_text
 from store.text.texts import fold
 
 UNSPACED = re.compile(
@@ -31,7 +31,7 @@ _MONTH = re.compile("([零〇一二三四五六七八九十]+|\\d{1,2})[月월]"
 _JOINTS = ("", "und", "en", "e")
 
 
-@cached_if_short(8_192)
+@cached_by_text(8_192)
 def key(token: str) -> str:
     """Return a word for comparison: folded, with a plain apostrophe, without a possessive s."""
     word = fold(token).replace("’", "'")

@@ -160,7 +160,7 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
     It is if it is the first word of a full name that is `certain`, if it acts (a verb follows it) and is the surname in a certain
     name with a form of address, or if it acts in two memories. One memory suffices if three have the word or if the verb is one
     of people only. A possible noun of German texts needs three memories. A word that is mostly written in lower case must act in
-    two memories, once with a verb of people only.
+    two memories, once with a verb of people only; for messages in lower case see `_is_small_name`.
     """
     is_common = subject.key in COMMON_WORDS or (subject.is_noun and is_german_noun(subject.key))
     is_common |= subject.key in THIRD_PERSON or len(subject.key) < SHORTEST_NICKNAME

@@ -13,7 +13,7 @@ from compiler.plan.text.german_nouns import is_german
 from compiler.plan.text.kin import kind_of
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import NAMING, NO_NAMES, PREDICATES
-from store.text.short_texts import cached_if_short
+from store.text.text_cache import cached_by_text
 from store.text.words import STOP_WORDS
 
 _SHORTEST = 3
@@ -36,7 +36,7 @@ def is_shouted(run: Sequence[str]) -> bool:
     return len(run) > 1 and all(map(str.isupper, run)) and not _SHOUTED.isdisjoint(map(plain_key, run))
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def has_deliberate_capitals(text: str) -> bool:
     """Return whether most sentences of an utterance begin with a small letter, the first one too: a capital at the beginning of
     another one is then that of a name (`Ana: ok let's go. Marek comes too. he drives`).
@@ -45,7 +45,7 @@ def has_deliberate_capitals(text: str) -> bool:
     return bool(begins) and begins[0].islower() and 2 * sum(map(str.isupper, begins)) < len(begins)
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def small_names(text: str) -> tuple[str, ...]:
     """Return the words of an utterance in lower case that may be names: those that are not among the frequent words.
 
@@ -58,7 +58,7 @@ def small_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if _may_be_name(plain_key(word))))
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def introduced(text: str) -> frozenset[str]:
     """Return the words of an utterance in lower case that are certainly names, as `small_names` has them: those after a word like
     `cousin` or `called`.
@@ -70,13 +70,13 @@ def introduced(text: str) -> frozenset[str]:
     return frozenset(after).intersection(small_names(text))
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def small_keys(text: str) -> frozenset[str]:
     """Return the plain keys of the words that `small_names` returns."""
     return frozenset(map(plain_key, small_names(text)))
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def accompanied(text: str) -> frozenset[str]:
     """Return the plain keys of `small_names` beside a word that stands beside people's names: `liv n marek`, `told liv`."""
     words = plain_key(_said(text)).split()
@@ -88,7 +88,7 @@ def accompanied(text: str) -> frozenset[str]:
     return small_keys(text).intersection(beside)
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def addressees(text: str) -> frozenset[str]:
     """Return the plain keys of `small_names` that stand as only people's names do: `told liv`, `me n liv`."""
     words = plain_key(_said(text)).split()

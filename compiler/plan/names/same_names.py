@@ -12,7 +12,7 @@ from compiler.plan.text.german_nouns import is_german, is_german_compound, is_ge
 from compiler.plan.text.kin import keys_of, kind_of
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, NO_NAMES, TITLES
-from store.text.short_texts import cached_if_short
+from store.text.text_cache import cached_by_text
 
 _TITLED = re.compile(
     rf"\b(?i:{'|'.join(sorted((TITLES | ADDRESSES | {'herrn'}), key=len, reverse=True))})\.? (?:(?:Dr|Prof|med|Ing)\.? ){{0,2}}"
@@ -32,7 +32,7 @@ paris texas tunis
 _ENDING_IN_S = frozenset(_ENDING_IN_S_WORDS.split())
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def titled(text: str) -> frozenset[str]:
     """Return the folded surnames that stand after a title or form of address in a text: `reuter`, of `Dr. Reuter`."""
     return frozenset(plain_key(name) for name in _TITLED.findall(text))
@@ -75,7 +75,7 @@ def is_genitive(word: str, after: Collection[str]) -> bool:
     return bool(noun) and (is_german_noun(noun) or is_german_compound(noun))
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def genitives(text: str) -> frozenset[str]:
     """Return the folded names in the genitive in a German text, without their s; none for a text in another language."""
     words = _WORD.findall(text)

@@ -10,7 +10,7 @@ from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import speaks_to_other
 from compiler.plan.text.sentences import SPEAKER
 from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO_NAMES
-from store.text.short_texts import cached_if_short
+from store.text.text_cache import cached_by_text
 
 _CALLING = re.compile(r"[!?？！](?:\s|$)")
 # `We'll` and `we're` without their apostrophes are other words too, and some interjections are adjectives.
@@ -37,7 +37,7 @@ def speaker_of(text: str) -> str:
     return found[1] if found and is_name else ""
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def is_talk(text: str) -> bool:
     """Return whether the text is an utterance, not a note under a label (`Landlord: Mr Petersen`): it has a speaker and a word of
     the first or second person, an interjection, a question or an exclamation.

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from compiler.plan.text.markdown import unescape
-from store.text.short_texts import cached_if_short
+from store.text.text_cache import cached_by_text
 from store.text.texts import fold
 from store.text.words import GUARD_WORDS, STOP_WORDS
 
@@ -47,7 +47,7 @@ def are_unrelated(text: str, others: Iterable[str]) -> list[bool]:
     return [bool(words and own) and words.isdisjoint(own) for own in map(content_words, others)]
 
 
-@cached_if_short(2048)
+@cached_by_text(2048)
 def content_words(text: str) -> frozenset[str]:
     """Return the folded words of the text without stop words and single letters."""
     words = set(map(_folded, _words(text)))
@@ -57,7 +57,7 @@ def content_words(text: str) -> frozenset[str]:
 _folded = lru_cache(maxsize=16384)(fold)
 
 
-@cached_if_short(2048)
+@cached_by_text(2048)
 def _words(markdown: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(unescape(markdown)))
 

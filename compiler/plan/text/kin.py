@@ -11,7 +11,7 @@ from compiler.plan.lexicon import kin_words
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import NO_NAMES
-from store.text.short_texts import cached_if_short
+from store.text.text_cache import cached_by_text
 
 _NAME = r"[^\W\d_a-zß-ÿ][\w-]+(?: [^\W\d_a-zß-ÿ][\w-]+)?"
 _IS = "is|was|ist|war|est|es|é|è|era"
@@ -35,7 +35,7 @@ class Kin(NamedTuple):
     end: int
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def kin_in(text: str) -> tuple[Kin, ...]:
     """Return the owner's kin that a text names, in order; not the kin of others (`her Mum`, `Sam's sister`)."""
     found = [*_owned(text), *_named(text)]
@@ -67,7 +67,7 @@ def is_owned(key: str) -> bool:
     return " " in key and bool(kind_of(key))
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def introductions(text: str) -> tuple[tuple[str, str], ...]:
     """Return the pairs of a kind of kin and a name that a text states: `my sister Ana`, `Ana is my sister`."""
     found = []

@@ -6,7 +6,7 @@ import re
 
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import NO_NAMES
-from store.text.short_texts import cached_if_short
+from store.text.text_cache import cached_by_text
 
 _WORD = r"[^\W\d_a-zß-ÿ](?=[^\W_]*[a-zß-ÿ])[\w'’-]*+"
 _NAME = rf"{_WORD}(?:\s{_WORD}){{0,2}}"
@@ -27,7 +27,7 @@ _GIVEN = re.compile(
 _PLACED = re.compile(r"\b(?:in|at|of|from|near|by|to|von|aus|bei|en|de|do|da|à)(?:\sthe)?\s$", re.IGNORECASE)
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def nicknames(text: str) -> tuple[tuple[str, str], ...]:
     """Return the pairs of a nickname and the name that it stands for, as written.
 

@@ -10,7 +10,7 @@ from compiler.plan.text.german_nouns import is_german
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.page_words import language_of
 from compiler.plan.text.words import FIRST_PERSON, PREDICATES, SECOND_PERSON
-from store.text.short_texts import cached_if_short
+from store.text.text_cache import cached_by_text
 
 _ALSO_GERMAN = frozenset(["im"])  # "I'm" without its apostrophe
 _ONLY_GERMAN = frozenset(["du"])  # French: of the
@@ -37,13 +37,13 @@ def speaks_to_other(words: Iterable[str]) -> bool:
     return bool(found) and (bool(found - _ONLY_GERMAN) or is_german(words))
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def addressed(text: str) -> frozenset[str]:
     """Return the keys of names that a text uses as a form of address."""
     return frozenset(plain_key(name) for name in _CALLED.findall(text) if name[0].isupper())
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def greeted(text: str) -> frozenset[str]:
     """Return the keys of names after a greeting, or after a comma at the end of a clause. Stricter than `addressed`."""
     return frozenset(plain_key(name) for name in _GREETED.findall(text) if name[0].isupper())
@@ -65,7 +65,7 @@ def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
     return False
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def acting(text: str) -> frozenset[str]:
     """Return the plain keys of one word for which `acts` is true."""
     words = plain_key(_COPULA.sub(" est ", text)).split()

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 from store.text.sentences import sentence_spans
-from store.text.short_texts import cached_if_short
+from store.text.text_cache import cached_by_text
 
 MAX_SENTENCE_CHARS = 400
 SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
 """A name before a colon at a text's start."""
 
 
-@cached_if_short(4096)
+@cached_by_text(4096)
 def sentences(text: str) -> tuple[str, ...]:
     """Return the text's sentences in order, each part of one line and without surrounding spaces.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from store.text.short_texts import MOST_CHARS, MOST_LONG_CHARS, cached_if_short
+from store.text.text_cache import MOST_CHARS, MOST_LONG_CHARS, cached_by_text
 
 
 def test_long_texts_are_kept_up_to_a_bound_of_characters_together() -> None:
     calls: list[str] = []
 
-    @cached_if_short(2)
+    @cached_by_text(2)
     def length(text: str) -> int:
         calls.append(text[0])
         return len(text)

@@ -13,7 +13,7 @@ MOST_LONG_CHARS = 250_000  # more than a batch of a compile has, which asks for 
 _Result = TypeVar("_Result")
 
 
-def cached_if_short(most: int) -> Callable[[Callable[[str], _Result]], Callable[[str], _Result]]:
+def cached_by_text(most: int) -> Callable[[Callable[[str], _Result]], Callable[[str], _Result]]:
     """Cache a function's last `most` results for texts of at most 10,000 characters. Of results for longer texts, the last are
     cached, those of 250,000 characters together.
     """
