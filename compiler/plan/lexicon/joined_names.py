@@ -14,7 +14,7 @@ Harold Kumar|Fast Furious|Guns Roses
 """
 
 # The end of a firm's name: `Crumb and Co`, `Sugden and Sons`.
-FIRM_ENDS = "Co Sons Bros Söhne Hijos Filhos Fils"
+FIRM_ENDS = "Co Company Sons Bros Partners Associates Söhne Hijos Filhos Associados Fils"
 
 # `McGee's bar` is a name, and `London's restaurant scene` is not.
 OWNED = """

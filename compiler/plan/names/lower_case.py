@@ -23,12 +23,13 @@ _TELLING = frozenset(
     ["tell", "told", "meet", "met", "ask", "asked", "thanks", "thx", "thank", "texted", "invite", "invited"]
 )
 _JOINING = frozenset(["and", "n"])
+_MODALS = frozenset(["can", "cant", "could", "couldnt", "did", "will", "wont", "would", "wouldnt"])
 _PERSONS = frozenset(["me", "you", "u", "him", "her", "us", "them"])
 _NAMES = frozenset(["names", "name's"])  # `her names kim`
 _BEGINNING = re.compile(r"(?:^|[.!?…\n])[^\S\n]*([^\W\d_])")
 _WORD = re.compile(r"(?<![\w'’@#/.])[^\W\d_]+(?![\w@/]|['’](?!s\b))")
 # Words that a run of words in capitals has only where everything is in capitals, and not in `US GP`.
-_SHOUTED = (STOP_WORDS | PREDICATES) - {"us", "it"}
+_SHOUTED = (STOP_WORDS | PREDICATES | _MODALS) - {"us", "it"}
 
 
 def is_shouted(run: Sequence[str]) -> bool:
@@ -90,9 +91,14 @@ def accompanied(text: str) -> frozenset[str]:
 
 @cached_by_text(4096)
 def addressees(text: str) -> frozenset[str]:
-    """Return the plain keys of `small_names` that stand as only people's names do: `told liv`, `me n liv`."""
+    """Return the plain keys of `small_names` that stand as only people's names do: `told liv`, `me n liv`, `liv cant come`."""
     words = plain_key(_said(text)).split()
     told = {word for before, word in pairwise(words) if before in _TELLING}
+    told |= {
+        word
+        for word, modal, verb in zip(words, words[1:], (*words[2:], ""), strict=False)
+        if modal in _MODALS and verb != "be"
+    }
     joined = {
         one
         for first, joint, last in zip(words, words[1:], words[2:], strict=False)

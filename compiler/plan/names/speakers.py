@@ -15,7 +15,7 @@ from store.text.text_cache import cached_by_text
 _CALLING = re.compile(r"[!?？！](?:\s|$)")
 # `We'll` and `we're` without their apostrophes are other words too, and some interjections are adjectives.
 _CONTRACTIONS = frozenset(["well", "were", "ill", "id", "wed"])
-_CONTRACTED = re.compile(r"\b(?:I|[Ww]e)['’](?:ll|d|re|m|ve)\b")
+_CONTRACTED = re.compile(r"\b(?:i|we)['’](?:ll|d|re|m|ve)\b", re.IGNORECASE)
 _ADJECTIVES = """
 well right great good nice cool sweet true fun happy sad glad super clear morning evening afternoon man girl hear please perfect
 lovely beautiful excellent brilliant incredible amazing awesome fantastic wonderful stunning impressive gorgeous dear indeed sure

@@ -66,7 +66,9 @@ _WITHOUT_SUBJECT = re.compile(r"\W*(?:will|would|has|have|to) be(?:en)? |\W*(?:i
 _SUBJECT = re.compile(r"(?:i|we|he|she|they)\b", re.IGNORECASE)
 # `The doctor came, so she is off work from now on`: that follows, and nobody decides it.
 _FOLLOWS = re.compile(
-    r",\s+(?:so|and|but)\s+(?:he|she|they|it)(?:['’](?:s|re)|\s(?:is|are|was|were))\s(?!and\b)[^,;.]*$", re.IGNORECASE
+    r",\s+(?:so\s+(?:he|she|they|it)\b|(?:and|but)\s+(?:he|she|they|it)(?:['’](?:s|re)|\s(?:is|are|was|were))\s)(?!\s?and\b)[^,;.]*$"
+    r"|\basked (?:who|what|whether|if|when|how|why)\b",
+    re.IGNORECASE,
 )
 # `No bass after eight and he gave me some leeks`: another clause.
 _NEXT_CLAUSE = re.compile(r"\s(?:and|y|e|und|et)\s(?:he|she|they|it|is|was|has|had)\s.*$", re.IGNORECASE)
@@ -78,7 +80,7 @@ _SUBORDINATE = re.compile(
 )
 _DOUBTFUL = re.compile(
     r"\b(?:if|whether|should|would|could|might|may|when|once|until|before)\b[^.;]{0,30}\b(?:decid|cho[so]se|opt)"
-    r"|\bto decide|\basked (?:who|what|whether|if|when|how|why)\b|[?？]\W*$",
+    r"|\bto decide|[?？]\W*$",
     re.IGNORECASE,
 )
 # What was decided long ago is told, not decided.

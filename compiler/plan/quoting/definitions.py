@@ -74,10 +74,16 @@ _BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
 _HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_ANY['here']})\b)")
 # `Ana lives alone in Jon`, `in the old part of Jon`; not `our living room in Jon`, `the cost of living in Jon`.
 _NO_LIVING = "".join(rf"(?<!\b{word} )" for word in ("of", "our", "the", "my", "her", "his", "their", "a", "many"))
-_PART = r"(?: the (?:\w+ ){1,3}(?:part|side|centre|center|middle|outskirts|suburbs|area|end|edge|quarter|district) of)?"
+_PART = (
+    r"(?: the (?:\w+ ){0,3}(?:part|side|centre|center|middle|outskirts|suburbs|area|end|edge|quarter|district) of"
+    r"| (?:(?:el|la|las|o|a|le) )?(?:centro|afueras|zona|parte|norte|sur|sul|centre|banlieue) (?:\w+ )?de)?"
+)
 _LIVES_IN = rf"(?:{_ANY['lives']})(?: (?!(?:{_ANY['next clause']}|who|which)\b)\w+){{0,9}} (?:{_ANY['in']}){_PART}"
 _IS_HOME = re.compile(rf"\b{_NO_LIVING}(?:{_LIVES_IN}|{_ANY['moves to']}) {_NAME}")
-_NOBODY = re.compile(r"\b(?:nobody|never|longer|nadie|ninguem|niemand|nunca|mehr|personne|jamais)\b")
+_NOBODY = re.compile(
+    r"\b(?:(?:nobody|niemand|nadie|ninguem|personne ne)(?: \w+){0,2}|never|no longer|not|dont|doesnt|didnt|nunca|jamais|ya no) $"
+)
+_NOT_IN_IT = re.compile(r"\b(?:nicht|kein\w*|no longer|pas)\b")
 _IS_FROM = re.compile(rf"{_NAME} (?:{_ANY['from']}) ")
 # `There is no town called Jon`.
 _DENIED = re.compile(r"\b(?:no|not|nothing|isnt|kein\w*|nicht|ningun\w*|nenhum\w*|aucune?)\b")
@@ -125,7 +131,7 @@ def is_home(sentence: str, keys: Collection[str]) -> bool:
     """Return whether a sentence says that somebody lives in the subject, comes from it or moved there, and does not deny it."""
     said = (_signed(clause, key) for clause in _every_clause(sentence, keys) for key in keys)
     homes = ((one, match) for one in said if (match := _IS_HOME.search(one)))
-    return any(not (_DENIED.search(one[: match.end()]) or _NOBODY.search(one[: match.end()])) for one, match in homes)
+    return any(not (_NOBODY.search(one[: match.start()]) or _NOT_IN_IT.search(match[0])) for one, match in homes)
 
 
 def is_lasting(sentence: str, keys: Collection[str]) -> bool:

@@ -90,7 +90,7 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
     """Return the opening line of a page about the subject with these keys, and its memory. `found` needs at least one sentence.
 
     The line of a place is its kind and city; of any other subject, the best sentence. A sentence that may stop being true has its
-    day before it: one about a name that says more than who or what it is, or one of a note about a theme that states no liking.
+    day before it: one that says more than who or what its subject is, unless it is talk about a theme or states a liking of it.
     """
     every = list(found)
     for memory, _ in every:
@@ -100,8 +100,8 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
     best = opening(newest, keys, {sentence: memory.occurred_at for sentence, memory in newest.items()})
     text = clause(bare(lead(best, keys)), keys)
     is_theme = any(map(theme_of, keys))
-    is_liked = is_theme and (bool(speaker_of(text)) or is_liking(plain_key(text), keys))
-    may_end = not (is_liked if is_theme else is_lasting(COPULA.sub(" est ", text), keys))
+    stays = is_theme and (bool(speaker_of(text)) or is_liking(plain_key(text), keys))
+    may_end = not (stays or is_lasting(COPULA.sub(" est ", text), keys))
     return dated(text, newest[best]) if may_end else day_of(text, newest[best]) + text, newest[best]
 
 

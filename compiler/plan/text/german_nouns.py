@@ -105,17 +105,17 @@ unserer viele vier vom zehn zum zur zwei zwölf
 _PEOPLE_BY_OFFICE = """
 kollege kollegin chef chefin nachbar nachbarin vermieter vermieterin freund freundin bruder schwester kunde kundin lieferant
 steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme partner partnerin nachfolger nachfolgerin
-ansprechpartner ansprechpartnerin
+ansprechpartner ansprechpartnerin tochter sohn schwiegermutter schwiegervater cousin cousine neffe nichte enkel enkelin ehemann
+ehefrau
 """
 # Ends of other such nouns: `Großhändler`.
 _OFFICE_ENDS = """
 handler lieferant arzt arztin berater beraterin anwalt anwaltin trainerin lehrer lehrerin pfleger pflegerin techniker
 technikerin vermieter therapeut therapeutin kollege kollegin nachbar nachbarin chef chefin freund freundin
 """
-# A kind of thing or a relative before its name: `den Roman Blue River`, `ihre Mutter Ulrike`.
+# A kind of thing before its name, and parents, whose words are titles too: `den Roman Blue River`, `ihre Mutter Ulrike`.
 _KINDS_WORDS = """
-roman buch film lied firma projekt dienst kunden verein
-mutter vater tochter sohn schwiegermutter schwiegervater cousin cousine neffe nichte enkel enkelin ehemann ehefrau
+roman buch film lied firma projekt dienst kunden verein mutter vater
 """
 KINDS_BEFORE = frozenset(_KINDS_WORDS.split())
 _LONG = 6
@@ -199,11 +199,14 @@ def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> t
     while start < end - 1 and (keys[start] in _OFFICES or keys[start].endswith(_OFFICE_HEADS)):
         start += 1
     is_name = keys[start] not in ADDRESSES and not is_german_noun(keys[start])
-    while is_name and end - 1 > start and is_no_surname(keys[end - 1]):
-        end -= 1
     # `Obwohl Jonas da Dienst hat`, and not `Maria da Silva`.
     if is_name and words[end - 2 : end - 1] == ["da"] and end - 2 > start and _is_noun(keys[end - 1]):
         end -= 2
+    last = end
+    while is_name and end - 1 > start and is_no_surname(keys[end - 1]):
+        end -= 1
+    while last > end > start + 1 and words[end - 1].lower() in CONNECTORS:
+        end -= 1
     return start, end
 
 

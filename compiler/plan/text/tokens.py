@@ -15,7 +15,7 @@ NO_TOKEN = ""
 _PAIRS = "|".join(
     rf"{first} (?:and|und|y|e|et) {last}" for first, last in map(str.split, re.split(r"[|\n]", JOINED.strip()))
 )
-_FIRM = rf"[^\W\d_a-z][^\W\d_]+ (?:and|und|y|e|et) (?:{'|'.join(FIRM_ENDS.split())})(?! (?:of|in)\b)"
+_FIRM = rf"[^\W\d_a-z][^\W\d_]+ (?:and|und|y|e|et) (?:{'|'.join(FIRM_ENDS.split())})(?! of\b)"
 _KIND = "|".join(OWNED.split())
 _NO_KIND = "|".join(NOT_OWNED.split())
 _TOKEN = re.compile(

@@ -78,7 +78,13 @@ def test_label_is_no_speaker_and_its_sentence_stands_on_the_page_of_whom_it_tell
     assert not is_talk("Climbing: Nina has joined the squad as well.")
     assert not is_talk("Dinner: the guests were late.")
     assert is_talk("Grace: well, Nina has joined the squad.")
-    for said in ("I'll bring the cake.", "We're at the station.", "I'd love that.", "The boat is lovely, wow."):
+    for said in (
+        "I'll bring the cake.",
+        "i'd love that",
+        "We're at the station.",
+        "I'd love that.",
+        "The boat is lovely, wow.",
+    ):
         assert is_talk(f"Nina: {said}")
     found = made("Lynxia migration owner: Imani.", "Imani called the vendor about Lynxia.", "Imani is out on Monday.")
     assert sorted(found) == ["Imani", "Lynxia"]

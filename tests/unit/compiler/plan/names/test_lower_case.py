@@ -152,7 +152,8 @@ def test_word_in_lower_case_stands_beside_another_as_names_do(text: str, *, is_b
 def test_word_in_lower_case_stands_as_only_names_of_people_do() -> None:
     assert addressees("kim: i told tilda n marek") == {"tilda"}
     assert addressees("kim: me n tilda then") == addressees("kim: tilda n me then") == {"tilda"}
-    assert addressees("kim: rice and tilda, w marek") == frozenset()
+    assert addressees("kim: tilda cant come tonight") == {"tilda"}
+    assert addressees("kim: rice and tilda, w marek") == addressees("kim: tilda can be frozen") == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,9 @@ from tests.support.compiler.plan_cases import START, memory
         ("Vigo", "Vigo has a long beach.", ("Nobody lives in Vigo.", "The cost of living in Vigo is up.")),
         ("Olga", "Olga sold us a lamp.", ("Ben lives near Olga.",)),
         ("Olga", "Olga hat das Geschäft.", ("Ein Gruß an Olga.",)),
+        ("Vigo", "A Ana mora no Vigo com dois gatos.", ("Comprei Vigo a Faro para maio.",)),
+        ("Vigo", "Ana lebt seit mehr als zehn Jahren in Vigo.", ("Ich habe Vigo nach Faro gebucht.",)),
+        ("Vigo", "Tim does not drive and lives in Vigo.", ("Booked Vigo to Porto for five days in May.",)),
         ("Vigo", "Mis padres viven cerca de la playa en Vigo.", ("Compré Vigo a Oporto para mayo.",)),
     ],
 )
@@ -246,6 +249,7 @@ def test_place_opens_with_the_kind_that_its_name_bears(name: str, types: list[st
     [
         ("Omar wants to try a kiln of pottery in April.", "2026-03-01: Omar wants to try a kiln of pottery in April."),
         ("Omar loves pottery.", "Omar loves pottery."),
+        ("Pottery is the art of clay.", "Pottery is the art of clay."),
         ("Omar: I made pottery at school.", "Omar: I made pottery at school."),
     ],
 )

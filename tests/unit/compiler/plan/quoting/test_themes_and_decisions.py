@@ -144,6 +144,7 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "They've settled on a name for the boat but keep it.",
         "Felix asked who feeds the newts, and I said that he was in charge of them from now on.",
         "Omar: The doctor is watching her heart, so she's off work from now on.",
+        "The van broke, so she takes the bus to the office from now on.",
         "If we decided to rent the boat, it would be late.",
         "I have to decide between the two boats.",
         "Omar: The harbour office decided to close the northern pier.",
@@ -590,6 +591,7 @@ def test_like_is_a_preference_only_as_a_verb() -> None:
             "Against repairing the old van",
         ),
         ("We talked about the shed and decided to paint the fence.", "Paint the fence"),
+        ("I asked how the boiler works and I decided to keep the boiler.", "Keep the boiler"),
         ("We agreed that the sales team and I will meet on Mondays.", "The sales team and I will meet on Mondays"),
         (
             "We decided to see the dentist once a year and the doctor twice a year from next January.",
