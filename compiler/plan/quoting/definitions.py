@@ -65,6 +65,7 @@ _BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
 _ENDED = re.compile(rf"\b(?:{'|'.join(one for every in definition_words.ENDINGS.values() for one in every)})\b")
 _OTHERS = re.compile(rf"{_NAME} .*\b(?:he|she|they|it|er|sie|ella|ele|ela|il|elle)\b")  # `she left`
 _COMING = re.compile(rf"\b(?:{_ANY['will be']})\b")
+_JUST_DONE = re.compile(r"\b(?:has|have|ha|han|hat|haben) \w+")
 # `Jon runs the lab`; `Jon is 40 and works at the lab`; `colleague Jon`.
 _AGED = rf"(?:(?:{_IS}) \d+ (?:\w+ ){{0,3}}?(?:{_ANY['and']}) |\d+ )?"
 _WORKS = rf"(?:{_ANY['works']})(?: \S+){{0,4}} (?:{_ANY['works at']})\b"
@@ -125,6 +126,12 @@ def definition(sentence: str, keys: Collection[str]) -> int:
     if any(plain_key(one[1]) in keys for one in _NAMESAKE.finditer(text)):
         return min(found, 3)
     return max(found, 5) if _has_bracket(text, keys) else found
+
+
+def is_passing(sentence: str) -> bool:
+    """Return whether a sentence tells of a plan or of what somebody has just done: `Jon wants to try it`, `Jon has joined`."""
+    text = plain_key(sentence)
+    return bool(_COMING.search(text) or _JUST_DONE.search(text))
 
 
 def is_home(sentence: str, keys: Collection[str]) -> bool:

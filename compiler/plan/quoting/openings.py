@@ -11,7 +11,16 @@ from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of
-from compiler.plan.quoting.definitions import COPULA, KIND, clause, definition, is_home, is_lasting, without_longer
+from compiler.plan.quoting.definitions import (
+    COPULA,
+    KIND,
+    clause,
+    definition,
+    is_home,
+    is_lasting,
+    is_passing,
+    without_longer,
+)
 from compiler.plan.quoting.excerpts import bare, dated, day_of, founds, naming, tells_day
 from compiler.plan.quoting.weighing import POINTING, is_liking, is_listed, theme_place
 from compiler.plan.text.change import content_words
@@ -90,7 +99,8 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
     """Return the opening line of a page about the subject with these keys, and its memory. `found` needs at least one sentence.
 
     The line of a place is its kind and city; of any other subject, the best sentence. A sentence that may stop being true has its
-    day before it: one that says more than who or what its subject is, unless it is talk about a theme or states a liking of it.
+    day before it: one about a name that says more than who or what it is, or one of a note about a theme that tells of a plan or
+    news.
     """
     every = list(found)
     for memory, _ in every:
@@ -100,8 +110,8 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
     best = opening(newest, keys, {sentence: memory.occurred_at for sentence, memory in newest.items()})
     text = clause(bare(lead(best, keys)), keys)
     is_theme = any(map(theme_of, keys))
-    stays = is_theme and (bool(speaker_of(text)) or is_liking(plain_key(text), keys))
-    may_end = not (stays or is_lasting(COPULA.sub(" est ", text), keys))
+    is_told = is_theme and not speaker_of(text)
+    may_end = is_told and is_passing(text) if is_theme else not is_lasting(COPULA.sub(" est ", text), keys)
     return dated(text, newest[best]) if may_end else day_of(text, newest[best]) + text, newest[best]
 
 

@@ -248,11 +248,13 @@ def test_place_opens_with_the_kind_that_its_name_bears(name: str, types: list[st
     ("text", "line"),
     [
         ("Omar wants to try a kiln of pottery in April.", "2026-03-01: Omar wants to try a kiln of pottery in April."),
+        ("Omar has joined the pottery class.", "2026-03-01: Omar has joined the pottery class."),
+        ("Omar made pottery at school.", "Omar made pottery at school."),
         ("Omar loves pottery.", "Omar loves pottery."),
         ("Pottery is the art of clay.", "Pottery is the art of clay."),
         ("Omar: I made pottery at school.", "Omar: I made pottery at school."),
     ],
 )
-def test_opening_of_a_theme_tells_its_day_unless_it_states_a_liking(text: str, line: str) -> None:
+def test_opening_of_a_theme_tells_its_day_if_it_is_a_plan_or_just_done(text: str, line: str) -> None:
     seen = memory("m1", text)
     assert opening_line([(seen, (seen.text,))], {"pottery"})[0] == line
