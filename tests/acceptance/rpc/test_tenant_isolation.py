@@ -112,6 +112,16 @@ def _filled(method: MethodDescriptor, ids: dict[str, str], scope: dict[str, str]
     return request
 
 
+def _requests(method: MethodDescriptor, ids: dict[str, str]) -> Iterator[tuple[dict[str, str], Message]]:
+    """Yield the method's requests for every scope, each of several that are the same once: few name a tenant and an owner."""
+    seen = set()
+    for scope in _scopes():
+        request = _filled(method, ids, scope)
+        if (written := request.SerializeToString(deterministic=True)) not in seen:
+            seen.add(written)
+            yield scope, request
+
+
 def _say_something(request: Message) -> None:
     """Give a request that writes or asks something the words for it."""
     match request:
@@ -161,8 +171,8 @@ async def test_no_call_returns_anything_to_another_tenant_or_owner(
     caller = site.caller(**STRANGERS[stranger])
     named = "owner_id" if STRANGERS[stranger]["tenant"] == "acme" else "tenant_id"
     for method in METHODS:
-        for scope in _scopes():
-            code, said = await _outcome(caller, method, _filled(method, victims_ids, scope))
+        for scope, request in _requests(method, victims_ids):
+            code, said = await _outcome(caller, method, request)
             if named == "tenant_id" or method.name not in _TENANT_WIDE:
                 assert CANARY not in said, f"{method.full_name} {scope} told {stranger}: {said}"
             if scope[named] and named in method.input_type.fields_by_name:

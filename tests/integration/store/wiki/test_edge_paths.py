@@ -60,7 +60,7 @@ async def test_list_of_all_edges_is_complete_whatever_the_page_size(pools: Pools
     await filled(pools, database, 0.02)
     there = sorted((source, target, link) for link, source, target in await all_edges(pools))
     assert len(there) > 1_500
-    assert sorted(await walked(pools, None, [EdgePattern()], WalkPart(limit=7))) == there
+    assert sorted(await walked(pools, None, [EdgePattern()], WalkPart(limit=31))) == there
     assert sorted(await walked(pools, None, [EdgePattern()], WalkPart(limit=1_000))) == there
     backwards = await walked(pools, None, [EdgePattern((), Direction.IN)], WalkPart(limit=300))
     assert sorted((target, source, link) for source, target, link in backwards) == there
