@@ -117,9 +117,8 @@ async def test_health_needs_no_token_and_reflection_does(site: Site) -> None:
         stub = reflection_pb2_grpc.ServerReflectionStub(channel)
         answers = [answer async for answer in stub.ServerReflectionInfo(iter([request]), metadata=site.token())]
         assert [found.name for found in answers[0].list_services_response.service] == ["tests.Echo"]
-        stranger = (
-            stub.ServerReflectionInfo()
-        )  # a message could meet the end of the refused call, which gRPC calls INTERNAL
+        # Without a message: one could meet the end of the refused call, which gRPC calls INTERNAL.
+        stranger = stub.ServerReflectionInfo(timeout=60)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await stranger.read()
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
