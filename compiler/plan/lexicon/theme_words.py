@@ -266,9 +266,8 @@ Adoption: adoption adopt adopted adopting adoption_agency adoption_agencies adop
 Birthdays: birthday birthdays birthday_party cumpleanos aniversario_de_idade geburtstag anniversaire
 Parties and gatherings: party? parties? get_together get_togethers gathering gatherings potluck fiesta fiestas festa
   festas feier soiree
-Holidays and celebrations: easter_trail
-  egg_trail christmas thanksgiving halloween easter hanukkah ramadan eid diwali new_years_eve new_years
-  4th_of_july navidad natal pascoa pascua weihnachten ostern silvester noel paques
+Holidays and celebrations: christmas thanksgiving halloween easter hanukkah ramadan eid diwali new_years_eve new_years
+  4th_of_july easter_trail egg_trail navidad natal pascoa pascua weihnachten ostern silvester noel paques
 Loss and grief: grief grieving passed_away funeral mourning death_of duelo luto trauer deuil condolences
 Community: community? communities? the_community a_community local_community community_work community_service
   community_support community_project community_projects

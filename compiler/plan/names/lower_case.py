@@ -17,7 +17,7 @@ from store.text.text_cache import cached_by_text
 from store.text.words import STOP_WORDS
 
 _SHORTEST = 3
-# Words beside people's names in chats (`told liv`, `liv n marek`), the first of which stand beside things too.
+# Words before a person's name in a chat: `w liv`, which may be a thing as well, and `told liv`.
 _WITH = frozenset(["with", "w", "and", "n", "con", "com", "y", "e", "avec", "et"])
 _TELLING = frozenset(
     ["tell", "told", "meet", "met", "ask", "asked", "thanks", "thx", "thank", "texted", "invite", "invited"]

@@ -64,8 +64,8 @@ _INVERTING = re.compile(r"\W*(?:ab|von) (?:jetzt|sofort|heute|nun)\b", re.IGNORE
 # `Will be done monthly from now on`: what will be done is in another sentence.
 _WITHOUT_SUBJECT = re.compile(r"\W*(?:will|would|has|have|to) be(?:en)? |\W*(?:is|are|were) \w", re.IGNORECASE)
 _SUBJECT = re.compile(r"(?:i|we|he|she|they)\b", re.IGNORECASE)
-# `The doctor came, so she is off work from now on`: that follows, and nobody decides it.
-_FOLLOWS = re.compile(
+# Before `from now on`, a consequence (`The doctor came, so she is off work`) or the question of another (`Leo asked who pays`).
+_UNDECIDED = re.compile(
     r",\s+(?:so\s+(?:he|she|they|it)\b|(?:and|but)\s+(?:he|she|they|it)(?:['’](?:s|re)|\s(?:is|are|was|were))\s)(?!\s?and\b)[^,;.]*$"
     r"|\basked (?:who|what|whether|if|when|how|why)\b",
     re.IGNORECASE,
@@ -176,7 +176,7 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
         if colon and _COMMITTED.search(clause) and not FIRST_PERSON.isdisjoint(plain_key(clause).split()[:1]):
             return clause
         return "" if _EVERYDAY.match(decided) and not _LASTING.search(decided) else decided
-    if henceforth and not _FOLLOWS.search(text[: henceforth.start()]):
+    if henceforth and not _UNDECIDED.search(text[: henceforth.start()]):
         before, after = text[: henceforth.start()], text[henceforth.end() :]
         if content_words(before):
             return " ".join(filter(None, (_after_turn(before), after)))

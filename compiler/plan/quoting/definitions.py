@@ -101,7 +101,6 @@ _NAMESAKE = re.compile(rf"['’]s (?:\w+ )?(?!(?:{'|'.join(NAMING)})\b)[a-z]+ (?
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
 _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
 
-COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 _MARK = re.compile(r"[,();:!?]|\.(?=\s*$)")
 _BRACKET = re.compile(
     r"([^(),;:]+) \((?:(?!(?:see|if|not|and|or|but|with|on|in|at|from|until|since)\b)[^\W\d_A-Z][^()\d.;:!?]{2,40}"

@@ -13,7 +13,7 @@ from compiler.plan.names.naming import is_named
 from compiler.plan.names.speakers import is_talk, speaker_of
 from compiler.plan.names.spotting import NameKind, declared, runs
 from compiler.plan.names.themes import theme_of, themes_in
-from compiler.plan.quoting.weighing import is_aside, weight
+from compiler.plan.quoting.weighing import POSSESSIVE, is_aside, weight
 from compiler.plan.text.change import content_words
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned, kin_in
@@ -58,7 +58,6 @@ _OWN, _OTHER = "\x01", "\x02"
 _ROW = re.compile(r"[\x01\x02](?: (?:(?:and|or|the|y|e|und|et|o|ou) )*[\x01\x02]){2,}")
 _LONG_UNSPACED = 8
 _BULLET = re.compile(r"^(?:[-*•–—]\s+)+|^\d{1,2}\)\s+")  # `1. June` may be a date
-_OWNER = re.compile(r"(?<=\w)['’]s\b")
 _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
 # A mere answer to the other speaker (praise, advice, an echo) says nothing new, and is often about the wrong person.
 _ECHO = re.compile(
@@ -171,7 +170,7 @@ def _goes_on(sentence: str, keys: Collection[str]) -> bool:
         return False
     opens = next(iter(runs(sentence)), None)
     name = plain_key(opens.name) if opens is not None else ""
-    if not name or not plain_key(_OWNER.sub("", sentence)).startswith(f"{name} "):
+    if not name or not plain_key(POSSESSIVE.sub("", sentence)).startswith(f"{name} "):
         return True
     words = name.split()
     is_full_name = len(words) > 1 and NO_NAMES.isdisjoint(words) and COMMON_WORDS.isdisjoint(words)

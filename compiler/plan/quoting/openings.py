@@ -11,22 +11,13 @@ from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of
-from compiler.plan.quoting.definitions import (
-    COPULA,
-    KIND,
-    clause,
-    definition,
-    is_home,
-    is_lasting,
-    is_passing,
-    without_longer,
-)
+from compiler.plan.quoting.definitions import KIND, clause, definition, is_home, is_lasting, is_passing, without_longer
 from compiler.plan.quoting.excerpts import bare, dated, day_of, founds, naming, tells_day
 from compiler.plan.quoting.weighing import POINTING, is_liking, is_listed, theme_place
 from compiler.plan.text.change import content_words
 from compiler.plan.text.kin import is_of_kin
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.persons import acts, speaks_of_self, speaks_to_other
+from compiler.plan.text.persons import COPULA, acts, speaks_of_self, speaks_to_other
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import PREDICATES
 from store.text.words import STOP_WORDS
@@ -109,9 +100,10 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
     newest = {sentence: memory for memory, lines in every for sentence in reversed(lines)}
     best = opening(newest, keys, {sentence: memory.occurred_at for sentence, memory in newest.items()})
     text = clause(bare(lead(best, keys)), keys)
-    is_theme = any(map(theme_of, keys))
-    is_told = is_theme and not speaker_of(text)
-    may_end = is_told and is_passing(text) if is_theme else not is_lasting(COPULA.sub(" est ", text), keys)
+    if any(map(theme_of, keys)):
+        may_end = not speaker_of(text) and is_passing(text)
+    else:
+        may_end = not is_lasting(COPULA.sub(" est ", text), keys)
     return dated(text, newest[best]) if may_end else day_of(text, newest[best]) + text, newest[best]
 
 

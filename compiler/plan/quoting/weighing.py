@@ -49,7 +49,7 @@ _LISTED_WORDS = 2
 _OWNERS = frozenset(["my", "our", "his", "her", "their", "mi", "meu", "minha", "mein", "meine"])
 _OWNER_SIGNS = ("'s", "’s", "s'", "s’")
 _OWNING_WORDS = 3
-_POSSESSIVE = re.compile(r"(?<=\w)['’]s\b")
+POSSESSIVE = re.compile(r"(?<=\w)['’]s\b")
 _VALUING = frozenset(["value", "values", "valued", "cherish", "cherishes", "appreciates", "misses", "wants", "hopes"])
 _REACTION = re.compile(
     r"(?:\S+ ){1,3}(?:(?:is|was) (?:supportive|proud|concerned|happy|glad) (?:of|about|for|that)"
@@ -93,7 +93,7 @@ def _begins(sentence: str, keys: Collection[str]) -> bool:
     """Return whether the subject begins within the first three words, also in the possessive; a longer name may continue after
     them.
     """
-    text = plain_key(_POSSESSIVE.sub("", sentence.removeprefix(f"{speaker_of(sentence)}: ")))
+    text = plain_key(POSSESSIVE.sub("", sentence.removeprefix(f"{speaker_of(sentence)}: ")))
     first = " ".join(text.split()[:_OPENING_WORDS])
     return any(f" {text}".find(f" {key} ", 0, len(first) + len(key)) >= 0 for key in keys) or _has_theme(first, keys)
 

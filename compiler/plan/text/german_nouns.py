@@ -114,10 +114,9 @@ handler lieferant arzt arztin berater beraterin anwalt anwaltin trainerin lehrer
 technikerin vermieter therapeut therapeutin kollege kollegin nachbar nachbarin chef chefin freund freundin
 """
 # A kind of thing before its name, and parents, whose words are titles too: `den Roman Blue River`, `ihre Mutter Ulrike`.
-_KINDS_WORDS = """
-roman buch film lied firma projekt dienst kunden verein mutter vater
-"""
-KINDS_BEFORE = frozenset(_KINDS_WORDS.split())
+KINDS_BEFORE = frozenset(
+    ["roman", "buch", "film", "lied", "firma", "projekt", "dienst", "kunden", "verein", "mutter", "vater"]
+)
 _LONG = 6
 _SHORTEST_HEAD = 4
 _LONGEST_SURNAME = 7

@@ -23,6 +23,13 @@ _FOLLOWING = re.compile(r"\s+([^\W\d_][\w'’-]*)")
 _NO_NOUNS = STOP_WORDS | PREDICATES
 _LONGEST_PREPOSITION = 3
 _JOINING = frozenset(["and", "or", "in", "on", "at", "to", "for", "with", "from", "by"])
+# What is named after its town: `Kapsabet Boys`.
+_INSTITUTION_WORDS = """
+boys girls high primary secondary academy college school schools hospital infirmary general station airport town hall council
+cathedral festival marathon market railway united rovers wanderers athletic fc afc rfc cricket rugby football club
+"""
+_INSTITUTIONS = frozenset(_INSTITUTION_WORDS.split())
+_IN_TOWN = r"\b(?:[Ii]n|[Oo]utside|[Nn]ear|[Aa]round|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"
 
 
 @lru_cache(maxsize=1024)
@@ -48,14 +55,6 @@ def _is_before_noun(text: str, at: int) -> bool:
     following = _FOLLOWING.match(text, at)
     word = following[1] if following is not None else ""
     return word.islower() and len(word) > _LONGEST_PREPOSITION and plain_key(word) not in _NO_NOUNS
-
-
-_INSTITUTION_WORDS = """
-boys girls high primary secondary academy college school schools hospital infirmary general station airport town hall council
-cathedral festival marathon market railway united rovers wanderers athletic fc afc rfc cricket rugby football club
-"""
-_INSTITUTIONS = frozenset(_INSTITUTION_WORDS.split())
-_IN_TOWN = r"\b(?:[Ii]n|[Oo]utside|[Nn]ear|[Aa]round|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"
 
 
 def has_article(name: str, text: str) -> bool:

@@ -22,7 +22,7 @@ _GREETED = re.compile(
 )
 _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
-_COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
+COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 
 
 def speaks_of_self(words: Iterable[str]) -> bool:
@@ -55,7 +55,7 @@ def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
     """
     if not verbs and any(plain_key(owner) == key for owner in _OWNERS.findall(text)):
         return True
-    words = f" {plain_key(_COPULA.sub(' est ', text))} "
+    words = f" {plain_key(COPULA.sub(' est ', text))} "
     at = words.find(f" {key} ")
     while at >= 0:
         after = words[at + len(key) + 2 :].split(" ", 1)[0]
@@ -68,7 +68,7 @@ def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
 @cached_by_text(4096)
 def acting(text: str) -> frozenset[str]:
     """Return the plain keys of one word for which `acts` is true."""
-    words = plain_key(_COPULA.sub(" est ", text)).split()
+    words = plain_key(COPULA.sub(" est ", text)).split()
     verbs = {word for word in set(words) if _is_verb(word, text)}
     return frozenset(word for word, after in pairwise(words) if after in verbs).union(
         map(plain_key, _OWNERS.findall(text))
