@@ -18,6 +18,7 @@ from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is
 from compiler.plan.judging.once import without
 from compiler.plan.judging.parents import LISTS_OF_PEOPLE, PERIOD, PERSON, list_slugs, section_of
 from compiler.plan.judging.writing import added_lines
+from compiler.plan.lexicon.theme_words import EVERYONES
 from compiler.plan.names.collecting import remembered, subjects
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
@@ -50,7 +51,7 @@ from compiler.plan.quoting.openings import (
 )
 from compiler.plan.quoting.reversals import LATER, LATER_HEADING, reversals
 from compiler.plan.quoting.sections import arrange
-from compiler.plan.quoting.weighing import is_loose, weight
+from compiler.plan.quoting.weighing import is_by_the_way, is_loose, weight
 from compiler.plan.text.markdown import escape, heading, one_line, plain_key, slug, unescape
 from compiler.plan.text.page_words import heading_in, language_of
 from compiler.plan.text.sentences import sentences
@@ -62,6 +63,8 @@ MIN_TOLD_IN_PASSING = 3
 MIN_NAME_WEIGHT = 2
 MIN_EVERYDAY_WEIGHT = 5
 MIN_PASSING_WEIGHT = 6
+MIN_NOTED_WEIGHT = 6
+MIN_NOTED_EVERYDAY_WEIGHT = 9
 LONGEST_LETTERS = 4
 HIGHLIGHTS = 3
 
@@ -142,13 +145,20 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     ]
     if not is_theme:
         is_plain = subject.kind is NameKind.THING
-        is_few = is_plain and not subject.is_told and sum(map(bool, saying)) < MIN_TOLD_IN_PASSING
-        if is_few and not any(_is_about(one, subject.keys) for quoted in saying for one in quoted):
+        is_few = not subject.is_told and sum(map(bool, saying)) < MIN_TOLD_IN_PASSING
+        every = [one for quoted in saying for one in quoted]
+        if is_few and is_plain and not any(_is_about(one, subject.keys) for one in every):
+            return False
+        if is_few and subject.kind is NameKind.CITY and all(is_by_the_way(one, subject.keys) for one in every):
             return False
         return sum(weights) >= (1 if subject.is_told else MIN_NAME_WEIGHT) and not (
             is_plain and is_fragment((one for _, quoted in found for one in quoted), subject.keys)
         )
-    if not is_everyday(subject.title):
+    is_of_everyday = is_everyday(subject.title)
+    is_noted = not any(speaker_of(memory.text) for memory, _ in found)
+    if is_noted and theme_of(subject.key) not in EVERYONES:
+        return sum(weights) >= (MIN_NOTED_EVERYDAY_WEIGHT if is_of_everyday else MIN_NOTED_WEIGHT)
+    if not is_of_everyday:
         return sum(weights) >= MIN_THEME_MEMORIES
     return sum(weights) >= (MIN_EVERYDAY_WEIGHT if max(weights) > 1 else MIN_PASSING_WEIGHT)
 

@@ -139,4 +139,10 @@ weiter wenn werden werk white whole wide width wieder wild wind window wine winn
 words workers works worth writer writing written wrong yang yield young zelf zero zijn zone
 """
 
-COMMON_WORDS = frozenset(_WORDS.split())
+# Roles, treatments and directions that are no names: `her GP`, `vet said it is fine`, `Form 3 East`.
+_ROLES = """
+gp mri icu vet physio chemo babysitter nanny solicitor chiropractor kiddo uni
+north south east west fourth fifth sixth seventh eighth ninth tenth
+"""
+
+COMMON_WORDS = frozenset((_WORDS + _ROLES).split())

@@ -143,7 +143,8 @@ ENDINGS = {
             r"(?! the (?!(?:\w+ )?(?:company|firm|business|team|job|role|post|position|project|bank|board|band|choir|club|group"
             r"|party|school|university|practice|hospital|office|house|flat|city|town|country)\b))"
         ),
-        r"quit|resigned|retires|retired|died|passed away|stepped down|is gone|is off",
+        r"quit|resigned|retires|retired|died|(?:was|were|been|got|be) put down(?! (?:by|for|as|in|on)\b)|passed away",
+        r"stepped down|is gone|is off",
         r"no longer (?:works? (?:at|for|here|with)|with|in use|used|exists?|available|supported|here)",
         (
             r"(?:was|is|got|has been|will be) (?:\w+ )?"

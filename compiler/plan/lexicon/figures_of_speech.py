@@ -24,9 +24,15 @@ FIGURES_OF_SPEECH = """
   by_the_book one_for_the_books off_the_books cook_the_books trick_in_the_book judge_a_book book_by_its_cover open_book
   closed_book throw_the_book face_the_music out_of_a_movie price_hike price_hikes rate_hike rate_hikes wage_hike take_a_hike
   paper_trail trail_mix trail_of campaign_trail sink_or_swim boxing_day fishing_for_compliments fishing_for_answers
-  smooth_sailing plain_sailing clear_sailing song_and_dance dance_around dancing_around sing_praises sing_the_praises
+  smooth_sailing plain_sailing clear_sailing song_and_dance dance_around dancing_around sing_praises
+  sings_the_praises sings_praises
+  me_vino te_vino le_vino nos_vino se_vino les_vino vino_a vino_mi vino_tu vino_su vino_tambien vino_ayer vino_hoy
+  vino_ella vino_sola vino_solo vino_tarde vino_temprano
+  sing_the_praises
   singing_the_praises the_art_of liberal_arts arts_degree paint_the_town paints_a_picture painting_a_picture
-  painted_a_picture paint_the_picture operating_theater timely_fashion in_this_fashion in_that_fashion in_similar_fashion
+  painted_a_picture paint_the_picture operating_theater operating_theatre
+  theatre_nurse theater_nurse is_in_theatre was_in_theatre theatre_list
+  ford_fiesta timely_fashion in_this_fashion in_that_fashion in_similar_fashion
   in_typical_fashion after_a_fashion for_a_song swan_song bad_rap bum_rap rap_sheet all_that_jazz jazz_up drumming_up
   vinyl_flooring vinyl_siding in_concert_with gig_economy side_gig animated_discussion animated_conversation
   center_console to_console piece_of_the_puzzle pieces_of_the_puzzle cycling_through jungle_gym exercising_caution
@@ -47,7 +53,11 @@ FIGURES_OF_SPEECH = """
   good_faith bad_faith faith_in_you faith_in_me faith_in_us faith_in_people faith_in_humanity have_faith_in lost_faith_in
   lose_faith_in restored_my_faith restores_my_faith daylight_savings old_school school_of_fish property_developer
   property_developers ball_python cable_car cable_cars vehicle_for veteran_player veteran_actor seasoned_veteran army_of
-  soldier_on navy_blue office_politics freedom_of_speech free_speech figure_of_speech speech_therapy speech_bubble
+  veterans_race veterans_league veterans_class veterans_category veterans_championship
+  veterans_championships veterans_sabre veterans_tennis veterans_football veterans_rugby veterans_squash veteran_mens
+  veteran_womens veteran_class veteran_category veteran_team
+  soldier_on navy_blue office_politics freedom_of_speech free_speech figure_of_speech speech_therapy respiratory_therapist
+  physical_therapist occupational_therapist speech_bubble
   press_conference conference_call time_traveling time_travelling getaway_car flight_of_stairs flights_of_stairs
   fight_or_flight flight_risk flight_of_beers last_resort resort_to cruise_control landmark_decision landmark_case
   collecting_dust collecting_data collecting_information collecting_feedback collecting_my_thoughts novel_approach novel_idea

@@ -19,9 +19,9 @@ Pottery: pottery ceramics ceramic clay kiln ceramica alfareria olaria topferei t
 Photography: photography photographer photographers photoshoot photoshoots photo_shoot photo_shoots my_camera
   new_camera fotografia fotografo fotografieren fotografie photographie photographe
 Art: art arts artwork artworks artist artists artistic art_show art_gallery arte artista kunst kunstler
-Knitting and crochet: knitting knit knitted crochet crocheting crocheted yarn tejer ganchillo croche tricot stricken
-  hakeln tricoter
-Sewing: sewing sewed quilting quilt quilts embroidery needlework coser costura costurar nahen couture broderie
+Knitting and crochet: knitting knit knits knitted crochet crochets crocheting crocheted yarn tejer ganchillo croche tricot
+  stricken hakeln tricoter
+Sewing: sewing sews sewed embroiders quilting quilt quilts embroidery needlework coser costura costurar nahen couture broderie
 Woodworking: woodworking woodwork carpentry woodshop wood_carving carpinteria carpintaria marcenaria tischlern
   schreinern menuiserie
 Calligraphy: calligraphy hand_lettering caligrafia kalligraphie calligraphie
@@ -30,7 +30,7 @@ Jewelry making: jewelry_making making_jewelry beading beadwork
 Origami: origami
 Fashion: fashion fashionable outfit outfits wardrobe streetwear runway? moda
 Poetry: poetry poem poems poet poets poesia poema poemas poeta gedicht gedichte poesie poeme
-Writing: writer writers screenplay screenplays screenwriting manuscript blog blogging blog_post blog_posts
+Writing: writing? writer writers screenplay screenplays screenwriting manuscript blog blogging blog_post blog_posts
   novel_writing creative_writing writing_a writing_my writing_skills short_stories screenwriter my_writing escritor
   escribir escrever schreiben ecrire
 Journaling: journaling journalling diary bullet_journal diario tagebuch
@@ -56,7 +56,7 @@ Cello: cello cellist cellists cello_exam cello_exams violoncello violoncelo
 Drums: drums drumming drummer drum_kit bateria? schlagzeug batterie?
 Clarinet: clarinet
 Saxophone: saxophone sax
-Singing: singing sing sang singer singers choir karaoke vocals cantar cantando coro singen chor gesang chanter chorale
+Singing: singing sing sings sang singer singers choir karaoke vocals cantar cantando coro singen chor gesang chanter chorale
 Concerts: concert concerts gig? gigs? live_music music_festival music_festivals concierto conciertos show_ao_vivo
   konzert konzerte festival_de_musica
 Music production: music_production producing_music producing_beats making_beats record_label recording_studio mixtape
@@ -313,7 +313,8 @@ Programming: coding_bootcamp coding_boot_camp programming coding code_review sof
   app_development hackathon programacion programacao programmieren programmation
 Technology: technology gadget gadgets laptop computer? computers? smartphone artificial_intelligence machine_learning
   chatgpt robotics robots tecnologia technologie ordenador computador
-Cars: car cars vehicle vehicles auto_engineering car_engine car_show mechanic coche coches carro carros voiture?
+Cars: car cars vehicle vehicles auto_engineering car_engine car_show mechanic? mechanics the_mechanic my_mechanic his_mechanic
+  her_mechanic our_mechanic coche coches carro carros voiture?
   voitures werkstatt
 Motorcycles: motorcycle motorcycles motorbike motocicleta motorrad
 Volunteering: volunteer volunteers volunteering volunteered voluntario voluntarios voluntariado ehrenamt ehrenamtlich

@@ -254,7 +254,7 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
         end -= 1
     is_stripping = _is_common if is_initial else _is_capitalised
     while start < end and (is_stripping(run[start]) or run[start].lower() in CONNECTORS):
-        if run[start] in NAME_OPENERS and start + 1 < end and _is_opened(run[start + 1]):
+        if run[start] in NAME_OPENERS and start + 1 < end and _is_opened(run[start], run[start + 1]):
             break
         start += 1
     if is_initial and start == 0 and run[1:2] == ["the"] and end > 2:
@@ -285,8 +285,10 @@ def _is_labelled(tokens: Sequence[str], end: int, run: Sequence[str]) -> bool:
     return is_short and not tokens[end][:1].isalpha() and COMMON_WORDS.isdisjoint(map(plain_key, run))
 
 
-def _is_opened(word: str) -> bool:
-    """Return whether a name may begin with `New` before this word: not before a role or a common word (`New DBA`)."""
+def _is_opened(first: str, word: str) -> bool:
+    """Return whether a name may begin with `New` or `Van` before this word: not before a role or a common word (`New DBA`)."""
+    if first == "Van" and word in ("de", "den", "der"):
+        return True
     return word.lower() not in CONNECTORS and not word.isupper() and plain_key(word) not in COMMON_WORDS
 
 

@@ -18,7 +18,7 @@ from compiler.plan.names.spotting import NameKind, Spotted
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.namesakes import has_article, has_namesakes, is_branded, is_town_of
+from compiler.plan.text.namesakes import has_article, has_namesakes, is_branded, is_of_generation, is_town_of
 from compiler.plan.text.persons import acts, addressed
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.tokens import capitals
@@ -151,6 +151,8 @@ def _bearer(key: str, subject: Subject, found: Mapping[str, Subject]) -> Subject
     """Return the only person with this surname: the full name for `Dr. Reuter`, `Señor Uribe` for `Uribe`; else None."""
     surname_key = surname(key)
     if subject.kind not in (NameKind.THING, NameKind.PERSON) or " " in (surname_key or key):
+        return None
+    if any(is_of_generation(surname_key or key, text) for text in subject.texts):
         return None
     ending = [one for other, one in found.items() if other != key and other.endswith(f" {surname_key or key}")]
     addressed = [one for one in ending if surname(one.key)]

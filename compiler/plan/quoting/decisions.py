@@ -64,11 +64,19 @@ _INVERTING = re.compile(r"\W*(?:ab|von) (?:jetzt|sofort|heute|nun)\b", re.IGNORE
 # `Will be done monthly from now on`: what will be done is in another sentence.
 _WITHOUT_SUBJECT = re.compile(r"\W*(?:will|would|has|have|to) be(?:en)? |\W*(?:is|are|were) \w", re.IGNORECASE)
 _SUBJECT = re.compile(r"(?:i|we|he|she|they)\b", re.IGNORECASE)
+# `The rent went up, so from now on we cook at home`
+_LEADING_ON = re.compile(r"(?:,\s+(?:so|and|therefore)\s*|[;:])$", re.IGNORECASE)
+_SO_WE = re.compile(r"\b(?:so|and)\s(?:i|we)\b", re.IGNORECASE)
+_OURS = re.compile(r"(?:i|we)\b", re.IGNORECASE)
 # Before `from now on`, a consequence (`The doctor came, so she is off work`) or the question of another (`Leo asked who pays`).
 _UNDECIDED = re.compile(
     r",\s+(?:so\s+(?:he|she|they|it)\b|(?:and|but)\s+(?:he|she|they|it)(?:['’](?:s|re)|\s(?:is|are|was|were))\s)(?!\s?and\b)[^,;.]*$"
     r"|\basked (?:who|what|whether|if|when|how|why)\b",
     re.IGNORECASE,
+)
+# What another asks for or says.
+_OTHERS_SAY = re.compile(
+    r"\basked (?:for|that|us|me)\b[^,;.]*$|\bsays (?!(?:i|we|he|she|they|it|that)\b)[^,;.]*$", re.IGNORECASE
 )
 # `No bass after eight and he gave me some leeks`: another clause.
 _NEXT_CLAUSE = re.compile(r"\s(?:and|y|e|und|et)\s(?:he|she|they|it|is|was|has|had)\s.*$", re.IGNORECASE)
@@ -78,6 +86,9 @@ _SUBORDINATE = re.compile(
     r"(?:the|an?|my|our|his|her|their|i|we|he|she|they|it|der|die|das|el|la|los|las|os?|as?)\s.*$",
     re.IGNORECASE,
 )
+# `after one of his hens, Grofica, had her first clutch`: what stands before the comma is half a clause.
+_APPOSED = re.compile(r", [^\W\d_a-z][\w'’-]*(?: [^\W\d_a-z][\w'’-]*)*, (?!(?:and|or|y|e|und|et|ou|o|oder)\b)[a-zß-ÿ]")
+_HALF_CLAUSE = re.compile(r"\s(?:after|before|until|while|when|although|though|unless|once)\s.*$", re.IGNORECASE)
 _DOUBTFUL = re.compile(
     r"\b(?:if|whether|should|would|could|might|may|when|once|until|before)\b[^.;]{0,30}\b(?:decid|cho[so]se|opt)"
     r"|\bto decide|[?？]\W*$",
@@ -98,6 +109,7 @@ _UNEXPLAINED = re.compile(
     r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*\b(?:it|them|this|these|those|one(?=$|\s(?:and|or|for|of\s(?:my|our))\b))(?:\W|$)",
     re.IGNORECASE,
 )
+_ONLY_IT = re.compile(r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*\b(?:it|them)\b", re.IGNORECASE)
 _OTHERS = frozenset(["they", "he", "she", "it", "you", "who", "which", "that"])
 _CONTRACTED = re.compile(r"\b(?:they|he|she|you)['’]\w+(?:\s\w+)?\s*$", re.IGNORECASE)  # `They've settled on a name`
 _OBJECTS = frozenset(["it", "them", "him", "her", "me", "us", "one", "this", "that", "other"])
@@ -176,12 +188,23 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
         if colon and _COMMITTED.search(clause) and not FIRST_PERSON.isdisjoint(plain_key(clause).split()[:1]):
             return clause
         return "" if _EVERYDAY.match(decided) and not _LASTING.search(decided) else decided
-    if henceforth and not _UNDECIDED.search(text[: henceforth.start()]):
-        before, after = text[: henceforth.start()], text[henceforth.end() :]
-        if content_words(before):
-            return " ".join(filter(None, (_after_turn(before), after)))
-        return text if _INVERTING.match(text) else after
+    if henceforth and (ruled := _ruled(text, henceforth)):
+        return ruled
     return text if is_tagged and _COMMITTED.search(text) else ""
+
+
+def _ruled(text: str, henceforth: re.Match[str]) -> str:
+    """Return what holds from now on; empty if the text before only tells what somebody else asks for or says."""
+    before, after = text[: henceforth.start()], text[henceforth.end() :]
+    told = f"{before}{henceforth[0][:1]}"
+    is_said = bool(_OTHERS_SAY.search(before))
+    if _OURS.match(after) and (_LEADING_ON.search(told) or (is_said and told.endswith(","))):
+        return after
+    if _UNDECIDED.search(before) or (is_said and not _SO_WE.search(before)):
+        return ""
+    if content_words(before):
+        return " ".join(filter(None, (_after_turn(before), after)))
+    return text if _INVERTING.match(text) else after
 
 
 def _after_turn(before: str) -> str:
@@ -214,6 +237,8 @@ def _title(decided: str) -> str:
     """Return the clause as a title of at most twelve words; empty if it says too little."""
     end = _CLAUSE_END.search(decided, 1)
     clause = one_line(decided[: end.start()] if end else decided)
+    whole = _HALF_CLAUSE.sub("", clause) if end and _APPOSED.match(decided, end.start()) else clause
+    clause = whole if len(content_words(whole)) >= MIN_TITLE_WORDS else clause
     first = _NEXT_CLAUSE.sub("", clause)
     every = (first if len(content_words(first)) >= MIN_TOLD_WORDS else clause).split()
     words = every[:MAX_TITLE_WORDS]
@@ -232,9 +257,10 @@ def _title(decided: str) -> str:
 
 
 def _title_of_sentence(sentence: str) -> str:
-    """Return the whole sentence as a title; empty if it is too long for one."""
+    """Return the whole sentence as a title; empty if it is too long for one, or does not say what is decided either."""
     words = _SYMBOLS.sub(" ", sentence.removeprefix(f"{speaker_of(sentence)}: ")).rstrip(" .!").split()
-    return " ".join(words) if len(words) <= MAX_SENTENCE_WORDS else ""
+    whole = " ".join(words)
+    return whole if len(words) <= MAX_SENTENCE_WORDS and not _ONLY_IT.search(whole) else ""
 
 
 def _page(

@@ -10,6 +10,7 @@ from compiler.plan.names.naming import holds
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.persons import is_verb
 from compiler.plan.text.words import ADDRESSES, NAMING, NO_NAMES, PREDICATES, TITLES
 from store.text.words import STOP_WORDS
 
@@ -69,7 +70,7 @@ _JUST_DONE = re.compile(r"\b(?:has|have|ha|han|hat|haben) \w+")
 # `Jon runs the lab`; `Jon is 40 and works at the lab`; `colleague Jon`.
 _AGED = rf"(?:(?:{_IS}) \d+ (?:\w+ ){{0,3}}?(?:{_ANY['and']}) |\d+ )?"
 _WORKS = rf"(?:{_ANY['works']})(?: \S+){{0,4}} (?:{_ANY['works at']})\b"
-_HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} {_AGED}(?:(?:{_ANY['leads']})\b(?! on\b)|{_WORKS})")
+_HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} {_AGED}(?:(?:{_ANY['leads']})\b(?! (?:on|it|them|this|that)\b)|{_WORKS})")
 _BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
 # `Jon is tired`, and not `Jon is here`; `Jon from the lab`.
 _HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_ANY['here']})\b)")
@@ -96,6 +97,11 @@ _WHEN = frozenset(
 )
 # `Omar's boat called Jon`, `the fifth called Jon`: something else has the name.
 _BAPTISING = frozenset(["called", "named"])
+# Who rings somebody up: `she called Jon`.
+_CALLERS = frozenset(["i", "we", "you", "he", "she", "they", "who", "and", "user", "just", "then"])
+_NAMED_BY = re.compile(
+    r"\b(?:an?|the|two|three|my|our|his|her|their) (?:(?!(?:and|but)\b)\w+ ){1,5}$"
+)  # `a small cat we called Jon`
 _ORDINALS = re.compile(r"\b(?:second|third|fourth|fifth|sixth|last|other) $")
 _NAMESAKE = re.compile(rf"['’]s (?:\w+ )?(?!(?:{'|'.join(NAMING)})\b)[a-z]+ (?:called|named) ([^\W\d_a-z][\w-]+)")
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
@@ -253,7 +259,8 @@ def _defined(text: str, key: str) -> int:
     if (
         before
         and not _DENIED.search(text[: before.start()])
-        and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2))
+        and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2 and not is_verb(before[2])))
+        and not (before[2] == "called" and before[1] in _CALLERS and not _NAMED_BY.search(text[: before.start(1)]))
         and not (before[2] in _BAPTISING and _ORDINALS.search(text[: before.start(2)]))
     ):
         return 5

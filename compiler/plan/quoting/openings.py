@@ -13,7 +13,7 @@ from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of
 from compiler.plan.quoting.definitions import KIND, clause, definition, is_home, is_lasting, is_passing, without_longer
 from compiler.plan.quoting.excerpts import bare, dated, day_of, founds, naming, tells_day
-from compiler.plan.quoting.weighing import POINTING, is_liking, is_listed, theme_place
+from compiler.plan.quoting.weighing import POINTING, is_central, is_liking, is_listed, is_subject, theme_place
 from compiler.plan.text.change import content_words
 from compiler.plan.text.kin import is_of_kin
 from compiler.plan.text.markdown import plain_key
@@ -70,6 +70,7 @@ _MOST_NAMES = 5
 _SHORTEST_WORDS = 3
 _WORDS = 12
 _BEGINS, _STATE = 3, 4
+_REFERS = 2  # looseness of a sentence that refers to another one
 _LONGEST_LEAD = 160
 # A change of the subject names it within these first characters: `Marmot ends now`, not `We now book the hall for Marmot`.
 _CHANGE_CHARS = 24
@@ -81,6 +82,7 @@ expressed congratulates congratulated encourages encouraged shared shares hopes 
 described dice dijo diz disse sagt sagte meint findet dit
 """
 _SAYING = frozenset(_SAYINGS.split())
+_QUOTING = frozenset(["says", "said", "dice", "dijo", "diz", "disse", "sagt", "sagte", "dit"])
 
 OLDEST = datetime.min.replace(tzinfo=UTC)
 """The time of a sentence without a known time."""
@@ -201,22 +203,30 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     found -= 1 if sentence.rstrip().endswith("!") else 0
     if is_theme:
         opens = runs(sentence)[:1]
-        is_told = bool(opens) and not speaker and text.startswith(plain_key(opens[0].name))
-        is_reported = bool(opens) and acts(plain_key(opens[0].name), text, _SAYING)
-        found += (-2 if is_reported else 1 if is_told else 0) + (2 if is_liking(text, keys) else 0)
+        name = plain_key(opens[0].name) if opens else ""
+        is_told = bool(name) and not speaker and text.startswith(name)
+        # `Ana sings alto in the choir` says more than `The choir has a cake sale`
+        is_near = theme_place(sentence, keys) <= len(name.split()) + 1
+        is_doing = is_told and is_near and acts(name, text) and _looseness(said, text) < _REFERS
+        is_reported = bool(name) and acts(name, text, _SAYING)
+        found += (-2 if is_reported else is_told + is_doing) + (2 if is_liking(text, keys) else 0)
         return found if speaker else found + _telling(sentence, keys)
-    return found + score
+    # `Mico says Tuesday` tells of something else.
+    is_saying = score <= _STATE and any(acts(key, text, _QUOTING) for key in keys)
+    return found + score - is_saying
 
 
 def _telling(sentence: str, keys: Collection[str]) -> int:
-    """Return how much a sentence of a note says about a theme, -3 to 2.
+    """Return how much a sentence of a note says about a theme, -5 to 2.
 
-    More if it begins with the theme and names a person (`Pottery calms Ana`, but not the platitude `Pets are joy`); less if the
-    theme is one item of a list, or the sentence has a relative date.
+    More if it begins with the theme and names a person (`Pottery calms Ana`, but not the platitude `Pets are joy`), or if the
+    theme is its subject; less if the theme is one item of a list or in passing, or the sentence has a relative date.
     """
     is_of_somebody = any(not sentence.startswith(one.name) for one in runs(sentence))
-    found = 2 if is_of_somebody and theme_place(sentence, keys) == 0 else 0
+    begins = is_subject(sentence, keys)
+    found = 2 if is_of_somebody and begins and not theme_place(sentence, keys) else 1 if begins else 0
     found -= 2 if is_listed(sentence, keys) else 0
+    found -= 0 if is_central(sentence, keys) else 2
     found -= 1 if tells_day(sentence) else 0
     return found
 

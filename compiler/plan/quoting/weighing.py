@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from compiler.plan.lexicon.noun_words import DOINGS, STAYS
+from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.lexicon.theme_words import EVERYONES, SCENERY
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.words import FIRST_PERSON
+from compiler.plan.text.persons import OWN
+from compiler.plan.text.words import PASTS, PREDICATES
 from store.text.words import STOP_WORDS
 
 _LIKES = """
 love loves loved likes enjoy enjoys enjoyed favorite favourite passion passionate hobby started starting learning joined
 practice practices interested fan ama amo adoro encanta encantan gusta gustan gosta gosto liebt liebe mag gern gerne aime adore
-piace always usually every often weekly daily siempre sempre toujours immer suelo costumo aprendo lerne apprends
+piace suelo costumo aprendo lerne apprends
 """
+# How often somebody does what stands before these words, or directly after them: `every Sunday she bakes`.
+_OFTEN = frozenset(["always", "usually", "every", "often", "weekly", "daily", "siempre", "sempre", "toujours", "immer"])
 # `like` alone is mostly a comparison; it is a verb only after its subject.
 _LIKED = re.compile(
     r"\b(?:i|we|you|they|dont|doesnt|didnt)(?: (?!feel|felt|look|looks|am|are|was|were|do|just|sound|be|have|seem)\w+)? like\b"
@@ -40,13 +45,39 @@ _ON_THE_WAY = re.compile(
 _ENGLISH = re.compile(
     r"\b(?:the|is|are|was|were|it|its|this|that|of|and|to|for|with|but|they|he|she|his|her|their|be|been|has|have)\b"
 )
-# Without an apostrophe, `we're` and `we'll` are other words and no evidence of the first person.
-_OWN = FIRST_PERSON - {"were", "well", "wed"}
+_NAME = r"[^\W\d_a-z][\w'’-]+"
+_OWNED = rf"(?:(?i:an?|the|his|her|their)|{_NAME}['’]s)(?: [\w-]+)??"
+_FROM_PLACE = re.compile(
+    rf"\b(?:(?P<name>{_NAME}) from|{_OWNED} (?P<noun>[a-z][\w-]+) (?:in|from)) {_NAME}(?: {_NAME})*"
+)
+# What a sentence adds to its main clause: brackets, a relative clause, an apposition, what else was seen or done.
+_ADDED = re.compile(
+    r"\s?\([^)]*\)"
+    r"|(?<=\w),? (?:who|whom|whose|which|where|donde|onde)\b[^,;]*,?"
+    r"|(?P<noun>(?-i:\b[^\W\d_a-zß-ÿ])[\w-]+), (?:que|qui|dont|die|der|das|dem|den)\b[^,;]*,?"
+    r"|(?<=\w), (?P<apposed>(?:an?|eine?[nrms]?|une?|uma?|un) [^,;]*,?)"
+    r"|(?<=\w), (?P<tail>(?:\d|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|mainly|including|especially|such as"
+    r"|\w+ing)\b[^,;]*)$",
+    re.IGNORECASE,
+)
+_LEADING = re.compile(
+    r"(?:in|on|at|after|before|since|for|with|during|when|while|because|if|as|by|every|last|next|en|em|a|al|no|na|después|antes|desde"
+    r"|durante|cuando|quando|pendant|depuis|après|quand|au|pour|nach|vor|seit|im|am|bei|wenn|als)\b",
+    re.IGNORECASE,
+)
+# `Ana from the choir`
+_MEMBER = re.compile(r"^[^\W\d_a-z][\w-]+(?: [^\W\d_a-z][\w-]+)? from (?:the|my|our|his|her|their) \w+")
+_SPACE = re.compile(r"[\s-]+")
+_SHORTEST_CLAUSE = 4
+_AFTER_THING = frozenset(["in", "on", "at", "of", "for", "with", "from", "to", "out", "by", "off", "up", "and"])
+_NO_THINGS = STOP_WORDS | PREDICATES | PASTS | DOINGS
+_NO_NOUN_ENDS = ("ing", "ed", "ly", "ful", "al", "ive", "ous", "able", "ible", "ic")
 _LEARNT = frozenset(["learn", "learned", "learnt"])
 _ITEM = re.compile(r",? (?:and|or|as well as|y|e|und|et) |, ")
 _LEAST_LISTED = 3
 _LISTED_WORDS = 2
 _OWNERS = frozenset(["my", "our", "his", "her", "their", "mi", "meu", "minha", "mein", "meine"])
+_DETERMINERS = _OWNERS | {"a", "an", "the", "this", "that", "each", "every"}
 _OWNER_SIGNS = ("'s", "’s", "s'", "s’")
 _OWNING_WORDS = 3
 POSSESSIVE = re.compile(r"(?<=\w)['’]s\b")
@@ -63,6 +94,7 @@ _OPENING_WORDS = 3
 # The words before and after a verb of liking in which its theme stands.
 _BEFORE_LIKING = 5
 _AFTER_LIKING = 9
+_AFTER_OFTEN = 4
 
 
 def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
@@ -70,12 +102,12 @@ def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
 
     0 if it is not understood alone, names the subject only in a set phrase (`with friends and family`) or as a place on the way
     (`the flight home through London`); in a conversation also if it is neither about the speaker nor begins with the subject.
-    1 in passing; 2 if a person says what they like, learn or do regularly. A sentence of a note is 3, unless the theme is one
-    that is often mentioned in passing.
+    1 in passing; 2 if a person says what they like, learn or do regularly. A sentence of a note is 3, unless it has the theme
+    only in passing or the theme is one that often is.
     """
     text = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
     words = text.split()
-    is_own = not _OWN.isdisjoint(words) or (is_talk and not _ENGLISH.search(text))
+    is_own = not OWN.isdisjoint(words) or (is_talk and not _ENGLISH.search(text))
     way = _ON_THE_WAY.search(text)
     if way and any(f"{way[1]} ".startswith(f"{key} ") for key in keys):
         return 0
@@ -84,7 +116,7 @@ def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
     if _BY_THE_WAY.search(text) and not _has_theme(_BY_THE_WAY.sub(" ", text), keys):
         return 0
     if not (is_talk or _is_common(keys)):
-        return 3
+        return 3 if is_central(sentence, keys) or not any(map(theme_of, keys)) else 1
     is_telling = is_liking(text, keys) or not _LEARNT.isdisjoint(words)
     return 2 if is_telling and (is_own or not is_talk) else 1
 
@@ -118,8 +150,9 @@ def is_liking(text: str, keys: Collection[str]) -> bool:
     The theme must be near the verb: `a game I loved in high school` tells nothing of school.
     """
     marked = _LIKED.sub(lambda found: f"{found[0][:-4]}loves", text).split()
+    reach = {**dict.fromkeys(_LIKES_WORDS, _AFTER_LIKING), **dict.fromkeys(_OFTEN, _AFTER_OFTEN)}
     return any(
-        word in _LIKES_WORDS and _has_theme(" ".join(marked[max(0, at - _BEFORE_LIKING) : at + _AFTER_LIKING]), keys)
+        word in reach and _has_theme(" ".join(marked[max(0, at - _BEFORE_LIKING) : at + reach[word]]), keys)
         for at, word in enumerate(marked)
     )
 
@@ -128,6 +161,69 @@ def theme_place(sentence: str, keys: Collection[str]) -> int:
     """Return how many words stand before the theme in a sentence; all of them if the theme is not found."""
     words = plain_key(sentence).split()
     return next((at for at in range(len(words)) if _has_theme(" ".join(words[: at + 1]), keys)), len(words))
+
+
+def is_central(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a sentence of a note is about a theme: it states a liking, or its main clause has the theme as more than the
+    kind of another thing (`the museum bus`) or what somebody belongs to (`Ana from the choir`).
+    """
+    if is_liking(plain_key(sentence), keys):
+        return True
+    main = _MEMBER.sub("", _ADDED.sub(lambda one: _kept(one, sentence, keys), sentence))
+    return _has_theme(main, keys) and not _is_kind(main, keys)
+
+
+def _kept(added: re.Match[str], sentence: str, keys: Collection[str]) -> str:
+    """Return what stays of an addition to a main clause: all after a beginning that only leads to it (`Last May, a choir came`),
+    and what begins with the theme (`We stayed all day, swimming in the lake`); else only the noun before it.
+    """
+    before = sentence[: added.start()]
+    is_inserted = bool(added["apposed"] or added["tail"])
+    leads = is_inserted and (len(before.split()) < _SHORTEST_CLAUSE or bool(_LEADING.match(before)))
+    begins = bool(added["tail"]) and _has_theme(" ".join(added["tail"].split()[:2]), keys)
+    return added[0] if leads or begins else f" {added['noun'] or ''} "
+
+
+def _is_kind(text: str, keys: Collection[str]) -> bool:
+    """Return whether an English text has a theme only as the kind of a thing, before a noun (`the museum bus`)."""
+    at = theme_place(text, keys)
+    words, spaced = plain_key(text).split(), _SPACE.split(text)
+    if not 0 < at < len(words) - 1 or len(spaced) != len(words) or not _ENGLISH.search(" ".join(words)):
+        return False
+    is_determined = not _DETERMINERS.isdisjoint(words[max(0, at - 2) : at]) or words[at - 1] == "of"
+    is_joined = spaced[at][-1].isalnum() and not words[at].endswith("s") and spaced[at + 1][0].islower()
+    after = words[at + 2] if at + 2 < len(words) and spaced[at + 1][-1].isalnum() else ""
+    is_acting = (after in PREDICATES and after != "a") or after.endswith("ed")
+    is_ended = is_acting or (at > 1 and (not after or after in _AFTER_THING))
+    is_plural = words[at - 1] == "of" and words[at + 1].removesuffix("s") not in DOINGS
+    return is_determined and is_joined and is_ended and (is_plural or _is_thing(words[at + 1]))
+
+
+def _is_thing(word: str) -> bool:
+    """Return whether a word after a theme's is a noun in the singular that stands for something else: `bus`, and not `lesson`."""
+    if word in _NO_THINGS or word.endswith(_NO_NOUN_ENDS):
+        return False
+    return not word.endswith("s") or word.endswith(("ss", "us"))
+
+
+def is_subject(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a theme is the first word of a sentence, or the second after a determiner: `The choir sings`."""
+    at = theme_place(sentence, keys)
+    return at == 0 or (at == 1 and plain_key(sentence).partition(" ")[0] in _DETERMINERS)
+
+
+def is_by_the_way(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a sentence names a city only to say where somebody or something is from or is: `a dealer in Lima`, `Ana from
+    Lima`, and not `a job in Lima` or `Ana met them in Lima`.
+    """
+    rest = plain_key(_FROM_PLACE.sub(lambda one: one[0] if _is_stay(one) else " ", sentence))
+    return not any(f" {key} " in f" {rest} " for key in keys)
+
+
+def _is_stay(found: re.Match[str]) -> bool:
+    noun = found["noun"] or ""
+    is_verb = noun in PREDICATES or noun in PASTS or noun.endswith(("ed", "ing"))
+    return is_verb or noun in STAYS or bool(found["name"] and is_ordinary(plain_key(found["name"])))
 
 
 def is_listed(sentence: str, keys: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.words import PREDICATES
+from compiler.plan.text.words import ADDRESSES, PREDICATES, TITLES
 from store.text.words import STOP_WORDS
 
 _OTHER = (
@@ -20,13 +20,22 @@ two|three|four|five|six|seven|eight|nine|ten|dos|tres|cuatro|cinco|dois|duas|tr�
 _SEVERAL = rf"(?:{_NUMBERS.strip()}|both|beide|ambos|les deux)"
 _NAMED = r"called|named|llamad[oa]s|chamad[oa]s|namens|genannt|appelée?s"
 _FOLLOWING = re.compile(r"\s+([^\W\d_][\w'’-]*)")
+# Not `my old Prof Desai`, who only was mine, or `12 years old Dr. Desai`.
+_MINE = "my our his her their mein meine unser unsere mi meu mon years"
+_NOT_MINE = "".join(rf"(?<!\b(?i:{one}) )" for one in _MINE.split())
+_GENERATION = re.compile(
+    rf"{_NOT_MINE}\b(?i:old|older|elder|young|younger|alte[rn]?|junge[rn]?|viejo|velho|vieux|jeune)"
+    rf" (?i:{'|'.join(sorted(TITLES | ADDRESSES))})\.? ([^\W\d_a-z][\w'’-]+)"
+)
 _NO_NOUNS = STOP_WORDS | PREDICATES
 _LONGEST_PREPOSITION = 3
 _JOINING = frozenset(["and", "or", "in", "on", "at", "to", "for", "with", "from", "by"])
 # What is named after its town: `Kapsabet Boys`.
 _INSTITUTION_WORDS = """
 boys girls high primary secondary academy college school schools hospital infirmary general station airport town hall council
-cathedral festival marathon market railway united rovers wanderers athletic fc afc rfc cricket rugby football club
+vets veterinary surgery practice clinic pharmacy bakery garage library museum theatre cinema church chapel farm farms flats
+estate mill harbour marina cathedral festival marathon market railway united rovers wanderers athletic fc afc rfc cricket rugby
+football club
 """
 _INSTITUTIONS = frozenset(_INSTITUTION_WORDS.split())
 _IN_TOWN = r"\b(?:[Ii]n|[Oo]utside|[Nn]ear|[Aa]round|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"
@@ -55,6 +64,11 @@ def _is_before_noun(text: str, at: int) -> bool:
     following = _FOLLOWING.match(text, at)
     word = following[1] if following is not None else ""
     return word.islower() and len(word) > _LONGEST_PREPOSITION and plain_key(word) not in _NO_NOUNS
+
+
+def is_of_generation(surname: str, text: str) -> bool:
+    """Return whether the text tells a bearer of the surname, a plain key, from a younger or older one: `old Mr Desai`."""
+    return any(plain_key(found[1]) == surname for found in _GENERATION.finditer(text))
 
 
 def has_article(name: str, text: str) -> bool:

@@ -74,7 +74,9 @@ _FUNCTION_WORDS = {
     " some more if youre im its dont thats wants want needs need likes loves says made makes came went took bought works"
     " lives lived moved told asked gave found",
     "german": "der die das und wir ist sind nicht mit fur zum zur ich ein eine im den dem uns auf haben hat meine ab jetzt"
-    " er sie wir war wird bei nach auch noch aus dass wie nur mehr sich vom von in du",
+    " er sie wir war wird hatte hatten ware wurde"
+    " wurden mir mich ihm ihn ihr kein keine heute gestern schon wieder"
+    " wenn doch bei nach auch noch aus dass wie nur mehr sich vom von in du",
     "spanish": "el los las y en del hemos un una con nosotros se es lo al mas ahora adelante hoy hasta porque mi su por de la",
     "portuguese": "o os as e em do da dos das um uma com nao vamos agora diante ao mais foi hoje meu minha pelo pela por no na"
     " se de",
@@ -83,6 +85,7 @@ _FUNCTION_WORDS = {
 }
 _PORTUGUESE = re.compile(r"[ãõçêâ]|[àá]s", re.IGNORECASE)
 _ENDINGS = {
+    "german": re.compile(r"\b(?!\w*gü[eéií])[a-zß]*[äöüß][a-zäöüß]*\b"),
     "french": re.compile(r"\b(?:[cdjlmnst]|qu)['’]\w|\w(?:eaux?|eux|euse|tions?)\b|[èùœ]|\bà\b", re.IGNORECASE),
     "spanish": re.compile(r"(?:ci[oó]n|ones|ll[oa]s?|ñ\w+)\b", re.IGNORECASE),
     "portuguese": re.compile(r"(?:ção|ções|ão|ões|ais|eis|nh[oa]s?|lh[oa]s?|ç\w+|à|\w\wei)\b", re.IGNORECASE),

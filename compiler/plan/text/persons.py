@@ -9,10 +9,12 @@ from itertools import pairwise
 from compiler.plan.text.german_nouns import is_german
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.page_words import language_of
-from compiler.plan.text.words import FIRST_PERSON, PREDICATES, SECOND_PERSON
+from compiler.plan.text.words import FIRST_PERSON, PASTS, PREDICATES, SECOND_PERSON
 from store.text.text_cache import cached_by_text
 
 _ALSO_GERMAN = frozenset(["im"])  # "I'm" without its apostrophe
+# Without an apostrophe, `we're` and `we'll` are other words and no evidence of the first person.
+OWN = FIRST_PERSON - {"were", "well", "wed"}
 _ONLY_GERMAN = frozenset(["du"])  # French: of the
 _CALLED = re.compile(
     r"(?:^|[,.!?:]\s*|\b(?i:hey|hi|hello|thanks|thank you|wow|bye|yeah|yes|sure|congrats|love you)\s+)([^\W\d_]+)\s*[!,.?]"
@@ -27,7 +29,7 @@ COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `a
 
 def speaks_of_self(words: Iterable[str]) -> bool:
     """Return whether one of the folded words is in the first person. In a German text `im` is not."""
-    found = FIRST_PERSON.intersection(words := frozenset(words))
+    found = OWN.intersection(words := frozenset(words))
     return bool(found) and (bool(found - _ALSO_GERMAN) or not is_german(words))
 
 
@@ -75,7 +77,11 @@ def acting(text: str) -> frozenset[str]:
     )
 
 
+def is_verb(word: str) -> bool:
+    """Return whether a plain key is a verb of the third person, by lists and by the English past: `gives`, `called`."""
+    return word in PASTS or word in PREDICATES or _PAST.fullmatch(word) is not None
+
+
 def _is_verb(word: str, text: str) -> bool:
     """Return whether a word is a verb of the third person in the text: `a` is none in Spanish and Portuguese."""
-    is_verb = word in PREDICATES or _PAST.fullmatch(word) is not None
-    return is_verb and (word != "a" or language_of(text) not in ("spanish", "portuguese"))
+    return is_verb(word) and (word != "a" or language_of(text) not in ("spanish", "portuguese"))

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from compiler.plan.lexicon.joined_names import FIRM_ENDS, JOINED, NOT_OWNED, OWNED
 from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.page_words import language_of
 
 NO_TOKEN = ""
 """Stands for a token that was taken away."""
@@ -35,6 +36,7 @@ _ELIDED = re.compile(
 )
 _LONGEST_UNIT = 3
 _STREET = "St."
+_GOING = "Van"  # a name, `Van Gogh`, or Spanish and Portuguese for `they go`
 
 
 def tokens_of(text: str) -> list[str]:
@@ -42,6 +44,8 @@ def tokens_of(text: str) -> list[str]:
     `Crumb and Co`, `McGee's bar`.
     """
     tokens = _TOKEN.findall(text)
+    if _GOING in tokens and language_of(text) in ("spanish", "portuguese"):
+        tokens = [one.lower() if one == _GOING else one for one in tokens]
     return list(_streets_ended(tokens)) if _STREET in tokens else tokens
 
 

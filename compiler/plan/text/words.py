@@ -70,7 +70,8 @@ prozent percent uhr stuck customer client vendor supplier colleague
 die con sin era uno muy eso esa ese esto asi dia tres cinco nao sim sem pra essa tem vai vem deu fez ja ver ya si te un ont pas
 mal nur nun war hat bis vor zur zum dort denn kein god gott dieu dios deus ano anos jahr jahre
 true false null none unknown taking making keeping losing finding seeing hearing getting being knowing talking
-looking thinking trying working mr mrs ms dr prof sir madam rent lunch dinner breakfast coffee
+looking thinking trying working now havent hasnt hadnt isnt arent wasnt werent aint mustnt neednt theyve
+mr mrs ms dr prof sir madam rent lunch dinner breakfast coffee
 """
 
 _PEOPLES = """
@@ -84,6 +85,10 @@ libyan sudanese somali eritrean ghanaian senegalese ivorian cameroonian congoles
 rwandan bengali bangladeshi tamil punjabi gujarati urdu hindi burmese cambodian laotian singaporean taiwanese cantonese mandarin
 mongolian tibetan hawaiian samoan maori fijian jamaican haitian honduran salvadoran guatemalan nicaraguan venezuelan ecuadorian
 bolivian paraguayan uruguayan galician breton cornish flemish frisian bavarian sicilian sardinian tuscan parisian londoner
+nepalese sinhalese balinese javanese tibetan uyghur malay khmer azerbaijani moldovan montenegrin kosovan omani
+qatari emirati kuwaiti bahraini mauritian malagasy gambian namibian mozambican malawian burundian surinamese togolese beninese
+guyanese faroese kurdish yoruba igbo hausa swahili xhosa amharic farsi tagalog trinidadian bahamian barbadian
+luxembourgish greenlandic quechua aymara guarani
 scandinavian nordic caribbean mediterranean polynesian lutheran protestant anglican methodist presbyterian jewish christian
 catholic muslim buddhist hindu western eastern
 deutsch portugues espanol ingles francais utc gmt tv pc ai faq diy asap rip ceo cto cfo coo hr phd url pdf
@@ -196,6 +201,14 @@ duerme toca vende cuesta cierra abre llega llego sale salio entrega paga pago qu
 dorme toca vende custa fecha abre chega chegou sai saiu entrega paga pagou fica ficou
 """
 
+# Irregular past forms that no other list here has, and that are no nouns.
+_PASTS = """
+began bent bit bled blew bred broke built burnt caught chose clung cost crept cut dealt dug drank drew dreamt drove fed fell
+fought flew fled forgave forgot froze grew held heard hid hurt hung knelt laid lay led leant leapt learnt lent let lit meant paid
+proved put read rode rose rang sank sang sat saw sent set shone shook shot shrank shut slid slept slung spat sped spelt spent
+spilt spoke sprang spun stank stole stood stuck stung struck swam swept swore swung taught thought threw tore trod understood woke
+won wore wept withdrew wound
+"""
 FIRST_PERSON = frozenset(_FIRST_PERSON.split())
 SECOND_PERSON = frozenset(
     [
@@ -222,12 +235,13 @@ THIRD_PERSON = frozenset(_THIRD_PERSON.split())
 OCCASIONS = frozenset(_OCCASIONS.split())
 PERSONAL = frozenset(_PERSONAL.split())
 PREDICATES = frozenset((_PREDICATES + _PERSONAL).split())
+PASTS = frozenset(_PASTS.split())
 INTERJECTIONS = frozenset(_INTERJECTIONS.split())
 NAMING = frozenset(_NAMING.split())
 TITLES = frozenset(["dr", "dra", "prof", "mr", "mrs", "ms", "sr", "sra", "srta", "hr", "fr", "mme", "ing"])
 HONORIFICS = frozenset(_HONORIFICS.split())
 ADDRESSES = HONORIFICS | frozenset(_ADDRESSES.split())
-NAME_OPENERS = frozenset(["New", "Big"])
+NAME_OPENERS = frozenset(["New", "Big", "Van"])
 GENERIC = frozenset((_VENUES + _COMPANIES).split())
 INSERTED = frozenset(["and", "by", "hotel", "hotels", "inn", "of", "suites", "the"])
 ALWAYS_CAPITAL = frozenset((_CALENDAR + " i im ive id ill mr mrs ms dr prof sir madam ok omg lol").split())

@@ -78,6 +78,13 @@ CASES = {
         "We saw the new Captain Galdra yesterday.",
         "The book is a thinly veiled version of Galdra.",
     ),
+    "a father and a son": (
+        "Ravi Okonjo runs the hall now.",
+        "Mr Okonjo pays late.",
+        "Ravi Okonjo paid at once.",
+        "Old Mr Okonjo fell ill.",
+        "We met Mr Okonjo at the hall.",
+    ),
     "several words of a longer name": (
         "We slept at the grand Plaza Hotel.",
         "The Grand Plaza Hotel has a pool.",

@@ -129,6 +129,10 @@ def test_forms_of_one_name_make_one_page(texts: tuple[str, ...], title: str) -> 
         ("The shop is on Abbey St. The owner is Bo.", ["Abbey St", "Bo"]),
         ("J'ai vu Luc, et D'Artagnan chez L'Oréal.", ["Luc", "D'Artagnan", "L'Oréal"]),
         ("Qu'elle vienne. Un'altra pizza. C'est bon.", []),
+        ("We met the Van der Lindens. Van Gogh was Dutch.", ["Van der Lindens", "Van Gogh"]),
+        ("Van Marta y Luis al cine.", ["Marta", "Luis"]),
+        ("La Dra. de Mirela llamó.", ["Dra", "Mirela"]),
+        ("In Cape Town saw penguins.", ["Cape Town"]),
         ("Thank God, Moira came. God bless her.", ["Moira"]),
     ],
 )
@@ -184,3 +188,10 @@ def test_short_form_of_a_place_that_bears_its_owners_name_is_no_name_of_its_own(
     with_her = memory("m2", "Flat white with Ilka at Ilka's on Main Street.", at_place("Ilka's Coffee", "Vigo"), day=2)
     again = memory("m3", "Ilka sold a boat to Rui.", day=3)
     assert "Ilka" in [one.title for one in extractive.plan_leaf(batch(*seen, with_her, again)).new_pages]
+
+
+def test_abbreviation_of_a_role_is_no_name() -> None:
+    assert titles("She saw her GP.", "Her GP changed it.", "The GP swapped one.", "Her GP rang in May.") == set()
+    assert (
+        titles("The vet rang in May.", "Vet said it is fine.", "Vet wants to see him.", "Class East is loud.") == set()
+    )

@@ -62,6 +62,8 @@ def test_town_and_something_in_it_are_two_pages() -> None:
     pages = made(*inside, *town)
     assert pages.keys() == {"Harnow", "Harnow Academy"}
     assert "roof" not in lines(pages["Harnow"])
+    pages = made("Harnow Vets are closed in May.", "Harnow Vets sell feed.", *town)
+    assert pages.keys() == {"Harnow", "Harnow Vets"}
     alone = made(*inside, "We walked to Harnow in May.", "Harnow is empty on Sundays.")
     assert alone.keys() == {"Harnow Academy"}, "the short name is the same school's"
 
@@ -150,6 +152,15 @@ def test_people_of_a_country_are_no_family_of_a_man_with_that_name() -> None:
     assert "Finns" not in lines(pages["Finn"])
 
 
+def test_father_and_son_of_one_surname_are_not_one() -> None:
+    son = ("Ravi Okonjo runs the hall now.", "Ravi Okonjo paid at once.")
+    pages = made("Mr Okonjo pays late.", "Old Mr Okonjo fell ill.", "We met Mr Okonjo in May.", *son)
+    assert "late" in lines(pages["Okonjo"])
+    assert "late" not in lines(pages["Ravi Okonjo"])
+    for told in ("Mr Okonjo fell ill.", "My old Prof Okonjo fell ill.", "Luna is 12 years old. Mr Okonjo fell ill."):
+        assert "late" in lines(made("Mr Okonjo pays late.", told, "We met Mr Okonjo in May.", *son)["Ravi Okonjo"])
+
+
 @pytest.mark.parametrize(
     ("text", "themes"),
     [
@@ -161,11 +172,22 @@ def test_people_of_a_country_are_no_family_of_a_man_with_that_name() -> None:
         ("She spent the day teaching her to swim.", ()),
         ("She loves teaching her students.", ("Teaching",)),
         ("We hired a developer from Porto.", ()),
+        ("Mi padre vino ayer con una silla.", ()),
+        ("Compramos una copa de vino.", ("Wine",)),
+        ("El vino de la casa es bueno.", ("Wine",)),
+        ("Bebimos vino de Rioja.", ("Wine",)),
+        ("Compré vino.", ("Wine",)),
+        ("Me vino a ver mi padre.", ()),
+        ("She has worked in theatre for ten years.", ("Theater",)),
+        ("I took it to the mechanic.", ("Cars",)),
+        ("The new nurse is in theatre today.", ()),
+        ("She won the veterans' sabre.", ()),
+        ("She helps veterans.", ("Veterans and military",)),
         ("He sent a sketch of the new queue.", ()),
     ],
 )
 def test_place_to_sit_a_pupil_and_a_job_are_no_theme(text: str, themes: tuple[str, ...]) -> None:
-    kinds = ("Cars", "Teaching", "Programming", "Drawing")
+    kinds = ("Cars", "Teaching", "Programming", "Drawing", "Veterans and military", "Wine", "Theater", "Singing")
     assert tuple(one for one in themes_in(text) if one in kinds) == themes
 
 

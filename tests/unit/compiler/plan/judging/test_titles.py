@@ -107,6 +107,10 @@ def test_every_title_is_of_a_theme() -> None:
         ("Un certain M. Kaba, horloger à Nantes, me propose de travailler pour lui.", "french"),
         ("The shop is closed over the holidays.", "english"),
         ("Priscilla wants a dog.", "english"),
+        ("Vati hätte es gefallen.", "german"),
+        ("Gülay is back.", "english"),
+        ("Ana es vegetariana.", "spanish"),
+        ("Mi amigo es lingüista.", "spanish"),
     ],
 )
 def test_language_of_a_line(text: str, language: str) -> None:

@@ -211,6 +211,47 @@ def test_theme_of_notes_opens_with_what_it_is_to_somebody(better: str, other: st
     assert opening((better, other), {"pottery"}) == opening((other, better), {"pottery"}) == better
 
 
+@pytest.mark.parametrize(
+    ("keys", "better", "other"),
+    [
+        ({"olga"}, "Vera's daughter Olga, 11, plays a heron.", "The hen hatched eggs that the neighbour gave Olga."),
+        ({"vigo"}, "The user was born in Vigo and is 47 now.", "On Sunday the user called Vigo at their bedtime."),
+        ({"olga"}, "We adopted a cat we called Olga.", "Olga broke a vase."),
+        ({"olga"}, "We got a small brown puppy which we called Olga.", "Olga chews shoes."),
+        ({"vigo"}, "The user was born in Vigo and is 47 now.", "The kids made crêpes and the user called Vigo."),
+        ({"olga"}, "Olga switched us back to the old line.", "Olga says it is right for half of the year."),
+        ({"olga"}, "Olga is head nurse.", "Olga runs it; no needles in sight."),
+        ({"singing"}, "Vera sings alto in the choir of her church.", "The choir is holding a cake sale in June."),
+        (
+            {"cooking"},
+            "Vera cooked beans for her father and he called it green.",
+            "Olga is well and complains mainly that Bruno cooks without salt.",
+        ),
+        (
+            {"education"},
+            "Vera reads for the board exam in May.",
+            "Olga lights a candle in the church every morning for Vera's exam.",
+        ),
+        (
+            {"dogs"},
+            "A heading dog came in from the hills with Vera.",
+            "Plumber did the shower for a bag of dog biscuits.",
+        ),
+    ],
+)
+def test_opening_is_what_tells_most_of_its_subject(keys: set[str], better: str, other: str) -> None:
+    times = {better: START, other: START + timedelta(days=1)}
+    assert opening((better, other), keys, times) == better
+
+
+def test_animal_that_was_put_down_is_told_to_be_dead() -> None:
+    dead = "Olga was put down at home under the tree."
+    times = {dead: START + timedelta(days=9), "Their dog is Olga, thirteen and going deaf.": START}
+    assert opening(times, {"olga"}, times) == dead
+    slept = {"Olga was put to sleep at seven.": START + timedelta(days=9), "Olga is my niece.": START}
+    assert opening(slept, {"olga"}, slept) == "Olga is my niece."
+
+
 def test_opening_that_is_relative_to_its_day_tells_the_day() -> None:
     seen = memory("m1", "Olga moved to Vigo last Friday.")
     line = f"{seen.occurred_at:%Y-%m-%d}: {seen.text}"

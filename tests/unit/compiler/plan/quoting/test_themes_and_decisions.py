@@ -159,6 +159,9 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "Nina: It was cold there, so I guess the managers decided to buy new heaters.",
         "Nina: Today I decided to spend some time with my cousins.",
         "Nina: I'll go with the second answer of the quiz book.",
+        "We will do it on the first Monday of each quarter from now on.",
+        "The mechanic replaced the seal and says once a year from now on.",
+        "Rook paid the three bills at once and asked for a monthly bill from now on.",
         "Nina: After all these years of looking at other people's boats in the harbour, I decided to build one.",
     ],
 )
@@ -606,6 +609,17 @@ def test_like_is_a_preference_only_as_a_verb() -> None:
             "Ada has decided to go back to town three days a week from January rather than full time.",
             "Go back to town three days a week from January",
         ),
+        ("The landlord asked for more rent, so from now on we pay 900 euros a month.", "We pay 900 euros a month"),
+        ("The vet says Luna is too heavy; from now on we feed her twice a day.", "We feed her twice a day"),
+        ("The bank asked for a code, from now on I sign in by app.", "I sign in by app"),
+        (
+            "We decided to close the shop when it rains in March, April, and May.",
+            "Close the shop when it rains in March",
+        ),
+        ("We agreed to meet on Fridays this term.", "We agreed to meet on Fridays this term"),
+        ("If Ana is late, from now on we eat without her.", "If Ana is late we eat without her"),
+        ("We decided to move after our daughter, Nina, ends school.", "Move after our daughter"),
+        ("Ada decided against the boat after one of its owners, Rook, came to see her.", "Against the boat"),
     ],
 )
 def test_title_of_a_decision_is_its_own_clause(text: str, title: str) -> None:
