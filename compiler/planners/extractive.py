@@ -40,6 +40,7 @@ from compiler.plan.proposal import (
     SectionPromotion,
 )
 from compiler.plan.quoting.decisions import decisions
+from compiler.plan.quoting.definitions import is_home
 from compiler.plan.quoting.excerpts import dated, excerpt, founds, line, naming
 from compiler.plan.quoting.openings import (
     OLDEST,
@@ -164,8 +165,10 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
 
 
 def _is_about(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether the sentence is about the subject, or states its relation to another name: `Ana works at Helios`."""
-    if is_about_subject(sentence, keys):
+    """Return whether the sentence is about the subject, says that somebody lives there, or states its relation to another name:
+    `Ana works at Helios`.
+    """
+    if is_about_subject(sentence, keys) or is_home(sentence, keys):
         return True
     names = {one.name for one in runs(sentence)} if may_state(sentence) else ()
     stated = statements(sentence, names, speaker=speaker_of(sentence) or "I")

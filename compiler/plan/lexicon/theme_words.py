@@ -315,7 +315,7 @@ Technology: technology gadget gadgets laptop computer? computers? smartphone art
   chatgpt robotics robots tecnologia technologie ordenador computador
 Cars: car cars vehicle vehicles auto_engineering car_engine car_show mechanic? mechanics the_mechanic my_mechanic his_mechanic
   her_mechanic our_mechanic coche coches carro carros voiture?
-  voitures werkstatt
+  voitures autowerkstatt kfz_werkstatt
 Motorcycles: motorcycle motorcycles motorbike motocicleta motorrad
 Volunteering: volunteer volunteers volunteering volunteered voluntario voluntarios voluntariado ehrenamt ehrenamtlich
   benevole benevolat

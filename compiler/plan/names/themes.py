@@ -20,6 +20,8 @@ from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO
 _NO_THEME = "-"
 _SHORTEST_COMPOUND = 8
 _SHORTEST_PART = 4
+# A shop or shelf is of no theme: `Buchladen`.
+_SELLING = frozenset(["laden", "handlung", "handel", "geschaft", "verlag", "regal", "regale", "markt"])
 _ASIDE = re.compile(r"\[[^\]]*\]?")
 _LONGEST_SIMILE = 5
 _LIKENING_WORDS = """
@@ -129,7 +131,7 @@ def _of_compound(word: str) -> _Form | None:
         for part, other in ((word[:at], word[at:]), (word[at:], word[:at])):
             form = _forms().get(part, (0, {}))[1].get(part)
             is_theme = form is not None and form.is_clear and form.title != _NO_THEME and is_german_theme(part)
-            if is_theme and (is_german_noun(other) or part == word[at:]):
+            if is_theme and other not in _SELLING and (is_german_noun(other) or part == word[at:]):
                 return form
     return None
 

@@ -13,6 +13,8 @@ from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import ADDRESSES, CONNECTORS
 
 _NOUNS = """
+leute diele dielen parkett parzelle premiere vorstellung kostum regal regale estrich putz fliese fliesen buhne orchester schrank
+schranke leiter mauer
 abend abfahrt abfall abgabe abmachung absage abschied abschluss absprache abstand abteilung adresse ag akku akten alarm alltag
 alter amt anbieter anfang anfrage angebot angst anhang anker anlage anmeldung annahme anruf anschluss ansicht ansprechpartner
 ansprechpartnerin antrag antwort anzahl anzug apfel apotheke apparat appetit arbeit arbeitgeber arbeitstag arbeitszeit arm

@@ -265,6 +265,7 @@ def test_german_noun_needs_three_memories_and_a_common_one_gets_no_page() -> Non
 def test_german_name_ends_before_an_article_and_a_letter_before_a_word_is_no_name() -> None:
     assert "Frau Odenthal" in names("Umzug vorgezogen, weil Frau Odenthal den Schlüssel schon hatte.")
     assert names("Arthritis was what the X-ray showed.") == ["Arthritis"]
+    assert names("Vier Leute aus dem Chor helfen.") == []
 
 
 @pytest.mark.parametrize(
@@ -337,7 +338,7 @@ def made_decision() -> list[PageKey]:
 def test_compounds_of_a_theme_and_words_for_a_kitchen_garden_are_of_the_theme() -> None:
     assert themes_in("Die Chorfahrt ist am Donnerstag.") == ("Singing",)
     assert themes_in("Der Klavierunterricht ist zu teuer.") == ("Piano",)
-    assert themes_in("Die Probe ist am Donnerstag.") == ()
+    assert themes_in("Die Probe ist am Donnerstag.") == themes_in("Der Buchladen ist am Markt.") == ()
     assert themes_in("La huerta da calabazas.") == themes_in("A horta está seca.") == ("Gardening",)
 
 

@@ -110,3 +110,8 @@ def test_city_of_two_memories_is_more_than_where_somebody_is_from(texts: tuple[s
     seen = (memory(f"m{at}", text, day=at) for at, text in enumerate(texts))
     pages = extractive.plan_leaf(batch(*seen), gazetteer=gazetteer.load()).new_pages
     assert ("Nairobi" in {one.title for one in pages}) is has_page
+
+
+def test_town_where_somebody_lives_has_a_page_from_two_memories() -> None:
+    assert made("Ana has lived in Harnow since 2003.", "The band plays at the Harnow carnival.").keys() == {"Harnow"}
+    assert made("We met a dealer from Harnow.", "The band plays at the Harnow carnival.") == {}
