@@ -168,7 +168,7 @@ def _is_about(sentence: str, keys: Collection[str]) -> bool:
     """Return whether the sentence is about the subject, says that somebody lives there, or states its relation to another name:
     `Ana works at Helios`.
     """
-    if is_about_subject(sentence, keys) or is_home(sentence, keys):
+    if is_about_subject(sentence, keys) or is_home(sentence, keys, is_living=True):
         return True
     names = {one.name for one in runs(sentence)} if may_state(sentence) else ()
     stated = statements(sentence, names, speaker=speaker_of(sentence) or "I")

@@ -141,7 +141,7 @@ words workers works worth writer writing written wrong yang yield young zelf zer
 
 # Roles, treatments and directions that are no names: `her GP`, `vet said it is fine`, `Form 3 East`.
 _ROLES = """
-gp mri icu vet physio chemo babysitter nanny solicitor chiropractor kiddo uni mac valentine
+gp mri icu vet physio chemo babysitter nanny solicitor chiropractor kiddo uni
 north south east west fourth fifth sixth seventh eighth ninth tenth
 """
 

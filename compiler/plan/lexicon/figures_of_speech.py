@@ -57,7 +57,7 @@ FIGURES_OF_SPEECH = """
   veterans_championships veterans_sabre veterans_tennis veterans_football veterans_rugby veterans_squash veteran_mens
   veteran_womens veteran_class veteran_category veteran_team
   soldier_on navy_blue office_politics freedom_of_speech free_speech figure_of_speech speech_therapy
-  health_sciences health_science health_sci respiratory_therapist
+  werkstatt health_sciences health_science health_sci respiratory_therapist
   physical_therapist occupational_therapist speech_bubble
   press_conference conference_call time_traveling time_travelling getaway_car flight_of_stairs flights_of_stairs
   fight_or_flight flight_risk flight_of_beers last_resort resort_to cruise_control landmark_decision landmark_case

@@ -315,7 +315,8 @@ Technology: technology gadget gadgets laptop computer? computers? smartphone art
   chatgpt robotics robots tecnologia technologie ordenador computador
 Cars: car cars vehicle vehicles auto_engineering car_engine car_show mechanic? mechanics the_mechanic my_mechanic his_mechanic
   her_mechanic our_mechanic coche coches carro carros voiture?
-  voitures autowerkstatt kfz_werkstatt
+  voitures autowerkstatt kfz_werkstatt das_auto unser_auto mein_auto auto_in_der_werkstatt
+  auto_aus_der_werkstatt auto_zur_werkstatt
 Motorcycles: motorcycle motorcycles motorbike motocicleta motorrad
 Volunteering: volunteer volunteers volunteering volunteered voluntario voluntarios voluntariado ehrenamt ehrenamtlich
   benevole benevolat

@@ -66,6 +66,7 @@ _WITHOUT_SUBJECT = re.compile(r"\W*(?:will|would|has|have|to) be(?:en)? |\W*(?:i
 _SUBJECT = re.compile(r"(?:i|we|he|she|they)\b", re.IGNORECASE)
 # `The rent went up, so from now on we cook at home`
 _LEADING_ON = re.compile(r"(?:,\s+(?:so|and|therefore)\s*|[;:])$", re.IGNORECASE)
+_JOINED = re.compile(r"\s(?:so|and)\s*$", re.IGNORECASE)
 _SO_WE = re.compile(r"\b(?:so|and)\s(?:i|we)\b", re.IGNORECASE)
 _OURS = re.compile(r"(?:i|we)\b", re.IGNORECASE)
 # Before `from now on`, a consequence (`The doctor came, so she is off work`) or the question of another (`Leo asked who pays`).
@@ -76,7 +77,9 @@ _UNDECIDED = re.compile(
 )
 # What another asks for or says.
 _OTHERS_SAY = re.compile(
-    r"\basked (?:for|that|us|me)\b[^,;.]*$|\bsays (?!(?:i|we|he|she|they|it|that)\b)[^,;.]*$", re.IGNORECASE
+    r"(?<!\bi )(?<!\bwe )(?<!['’]ve )\basked (?:for|that|us|me)\b[^,;.]*$"
+    r"|\bsays (?!(?:i|we|he|she|they|it|that)\b)[^,;.]*$",
+    re.IGNORECASE,
 )
 # `No bass after eight and he gave me some leeks`: another clause.
 _NEXT_CLAUSE = re.compile(r"\s(?:and|y|e|und|et)\s(?:he|she|they|it|is|was|has|had)\s.*$", re.IGNORECASE)
@@ -88,7 +91,11 @@ _SUBORDINATE = re.compile(
 )
 # `after one of his hens, Grofica, had her first clutch`: what stands before the comma is half a clause.
 _APPOSED = re.compile(r", [^\W\d_a-z][\w'’-]*(?: [^\W\d_a-z][\w'’-]*)*, (?!(?:and|or|y|e|und|et|ou|o|oder)\b)[a-zß-ÿ]")
-_HALF_CLAUSE = re.compile(r"\s(?:after|before|until|while|when|although|though|unless|once)\s.*$", re.IGNORECASE)
+_HALF_CLAUSE = re.compile(
+    r"\s(?:after|before|until|while|when|although|though|unless|once)\s(?:(?:one|some|all|two|most)\sof\s)?"
+    r"(?:the|my|our|his|her|their|its|i|we|he|she|they|it)\b.*$",
+    re.IGNORECASE,
+)
 _DOUBTFUL = re.compile(
     r"\b(?:if|whether|should|would|could|might|may|when|once|until|before)\b[^.;]{0,30}\b(?:decid|cho[so]se|opt)"
     r"|\bto decide|[?？]\W*$",
@@ -109,7 +116,7 @@ _UNEXPLAINED = re.compile(
     r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*\b(?:it|them|this|these|those|one(?=$|\s(?:and|or|for|of\s(?:my|our))\b))(?:\W|$)",
     re.IGNORECASE,
 )
-_ONLY_IT = re.compile(r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*\b(?:it|them)\b", re.IGNORECASE)
+_ONLY_IT = re.compile(r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*?\b(it|them)\b", re.IGNORECASE)
 _OTHERS = frozenset(["they", "he", "she", "it", "you", "who", "which", "that"])
 _CONTRACTED = re.compile(r"\b(?:they|he|she|you)['’]\w+(?:\s\w+)?\s*$", re.IGNORECASE)  # `They've settled on a name`
 _OBJECTS = frozenset(["it", "them", "him", "her", "me", "us", "one", "this", "that", "other"])
@@ -198,7 +205,8 @@ def _ruled(text: str, henceforth: re.Match[str]) -> str:
     before, after = text[: henceforth.start()], text[henceforth.end() :]
     told = f"{before}{henceforth[0][:1]}"
     is_said = bool(_OTHERS_SAY.search(before))
-    if _OURS.match(after) and (_LEADING_ON.search(told) or (is_said and told.endswith(","))):
+    leads_on = _LEADING_ON.search(told) or (is_said and (told.endswith(",") or _JOINED.search(told)))
+    if leads_on and _OURS.match(after) and _title(after) and not _UNEXPLAINED.search(_title(after)):
         return after
     if _UNDECIDED.search(before) or (is_said and not _SO_WE.search(before)):
         return ""
@@ -260,7 +268,9 @@ def _title_of_sentence(sentence: str) -> str:
     """Return the whole sentence as a title; empty if it is too long for one, or does not say what is decided either."""
     words = _SYMBOLS.sub(" ", sentence.removeprefix(f"{speaker_of(sentence)}: ")).rstrip(" .!").split()
     whole = " ".join(words)
-    return whole if len(words) <= MAX_SENTENCE_WORDS and not _ONLY_IT.search(whole) else ""
+    it = _ONLY_IT.search(whole)
+    is_told = it is None or len(content_words(whole[: it.start(1)])) >= MIN_TOLD_WORDS
+    return whole if is_told and len(words) <= MAX_SENTENCE_WORDS else ""
 
 
 def _page(

@@ -82,6 +82,7 @@ _PART = (
 )
 _LIVES_IN = rf"(?:{_ANY['lives']})(?: (?!(?:{_ANY['next clause']}|who|which)\b)\w+){{0,9}} (?:{_ANY['in']}){_PART}"
 _IS_HOME = re.compile(rf"\b{_NO_LIVING}(?:{_LIVES_IN}|{_ANY['moves to']}) {_NAME}")
+_IS_LIVED_IN = re.compile(rf"\b{_NO_LIVING}{_LIVES_IN} {_NAME}")
 _NOBODY = re.compile(
     r"\b(?:(?:nobody|niemand|nadie|ninguem|personne ne)(?: \w+){0,2}|never|no longer|not|dont|doesnt|didnt|nunca|jamais|ya no) $"
 )
@@ -99,9 +100,10 @@ _WHEN = frozenset(
 _BAPTISING = frozenset(["called", "named"])
 # Who rings somebody up: `she called Jon`.
 _CALLERS = frozenset(["i", "we", "you", "he", "she", "they", "who", "and", "user", "just", "then"])
+# `A small cat we called Jon`.
 _NAMED_BY = re.compile(
-    r"\b(?:an?|the|two|three|my|our|his|her|their) (?:(?!(?:and|but)\b)\w+ ){1,5}$"
-)  # `a small cat we called Jon`
+    rf"\b(?:(?:an?|the|two|three|my|our|his|her|their) (?:(?!(?:and|but)\b)\w+ ){{1,5}}|(?:{'|'.join(sorted(NAMING))}) )$"
+)
 _ORDINALS = re.compile(r"\b(?:second|third|fourth|fifth|sixth|last|other) $")
 _NAMESAKE = re.compile(rf"['’]s (?:\w+ )?(?!(?:{'|'.join(NAMING)})\b)[a-z]+ (?:called|named) ([^\W\d_a-z][\w-]+)")
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
@@ -139,10 +141,12 @@ def is_passing(sentence: str) -> bool:
     return bool(_COMING.search(text) or _JUST_DONE.search(text))
 
 
-def is_home(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether a sentence says that somebody lives in the subject, comes from it or moved there, and does not deny it."""
+def is_home(sentence: str, keys: Collection[str], *, is_living: bool = False) -> bool:
+    """Return whether a sentence says that somebody lives in the subject, comes from it or moved there, and does not deny it; if
+    `is_living`, only that somebody lives there.
+    """
     said = (_signed(clause, key) for clause in _every_clause(sentence, keys) for key in keys)
-    homes = ((one, match) for one in said if (match := _IS_HOME.search(one)))
+    homes = ((one, match) for one in said if (match := (_IS_LIVED_IN if is_living else _IS_HOME).search(one)))
     return any(not (_NOBODY.search(one[: match.start()]) or _NOT_IN_IT.search(match[0])) for one, match in homes)
 
 

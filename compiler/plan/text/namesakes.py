@@ -35,7 +35,7 @@ _INSTITUTION_WORDS = """
 boys girls high primary secondary academy college school schools hospital infirmary general station airport town hall council
 vets veterinary surgery practice clinic pharmacy bakery garage library museum theatre cinema church chapel farm farms flats
 estate mill harbour marina cathedral festival marathon market railway united rovers wanderers athletic fc afc rfc cricket rugby
-football club centre center
+football club
 """
 _INSTITUTIONS = frozenset(_INSTITUTION_WORDS.split())
 _IN_TOWN = r"\b(?:[Ii]n|[Oo]utside|[Nn]ear|[Aa]round|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"
@@ -82,7 +82,7 @@ def is_town_of(name: str, longer_key: str, text: str) -> bool:
     beside `Kapsabet Boys`.
     """
     added = longer_key.split()[len(name.split()) :]
-    is_inside = bool(added) and added[-1] in _INSTITUTIONS
+    is_inside = bool(added) and _INSTITUTIONS.issuperset(added)
     return (
         is_inside and name in text and bool(re.search(rf"{_IN_TOWN} {re.escape(name)}(?![\w'’-]| [^\W\d_a-z])", text))
     )

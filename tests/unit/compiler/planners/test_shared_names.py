@@ -62,8 +62,6 @@ def test_town_and_something_in_it_are_two_pages() -> None:
     pages = made(*inside, *town)
     assert pages.keys() == {"Harnow", "Harnow Academy"}
     assert "roof" not in lines(pages["Harnow"])
-    pages = made("Harnow West Indian Centre has a hall.", "Harnow West Indian Centre wants a roof.", *town)
-    assert pages.keys() == {"Harnow", "Harnow West Indian Centre"}
     pages = made("Harnow Vets are closed in May.", "Harnow Vets sell feed.", *town)
     assert pages.keys() == {"Harnow", "Harnow Vets"}
     alone = made(*inside, "We walked to Harnow in May.", "Harnow is empty on Sundays.")
@@ -174,6 +172,7 @@ def test_father_and_son_of_one_surname_are_not_one() -> None:
         ("She spent the day teaching her to swim.", ()),
         ("She loves teaching her students.", ("Teaching",)),
         ("We hired a developer from Porto.", ()),
+        ("Das Auto steht in der Werkstatt.", ("Cars",)),
         ("Der Tischler hat eine kleine Werkstatt im Stall.", ()),
         ("Mi padre vino ayer con una silla.", ()),
         ("Compramos una copa de vino.", ("Wine",)),

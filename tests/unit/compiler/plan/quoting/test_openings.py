@@ -217,6 +217,7 @@ def test_theme_of_notes_opens_with_what_it_is_to_somebody(better: str, other: st
         ({"olga"}, "Vera's daughter Olga, 11, plays a heron.", "The hen hatched eggs that the neighbour gave Olga."),
         ({"vigo"}, "The user was born in Vigo and is 47 now.", "On Sunday the user called Vigo at their bedtime."),
         ({"olga"}, "We adopted a cat we called Olga.", "Olga broke a vase."),
+        ({"olga"}, "Adopted puppy we called Olga.", "Olga sleeps on the radiator."),
         ({"olga"}, "We got a small brown puppy which we called Olga.", "Olga chews shoes."),
         ({"vigo"}, "The user was born in Vigo and is 47 now.", "The kids made crêpes and the user called Vigo."),
         ({"olga"}, "Olga switched us back to the old line.", "Olga says it is right for half of the year."),

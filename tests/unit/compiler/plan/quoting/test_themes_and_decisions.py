@@ -618,6 +618,13 @@ def test_like_is_a_preference_only_as_a_verb() -> None:
         ),
         ("We agreed to meet on Fridays this term.", "We agreed to meet on Fridays this term"),
         ("If Ana is late, from now on we eat without her.", "If Ana is late we eat without her"),
+        (
+            "Decided to sell Dad's piano and replace it with a keyboard.",
+            "Decided to sell Dad's piano and replace it with a keyboard",
+        ),
+        ("We asked for vegetarian meals from now on.", "We asked for vegetarian meals"),
+        ("The landlord asked for quiet after ten and from now on I practise at noon.", "I practise at noon"),
+        ("Decided to phone Ines once a month, Fridays, right after work.", "Phone Ines once a month"),
         ("We decided to move after our daughter, Nina, ends school.", "Move after our daughter"),
         ("Ada decided against the boat after one of its owners, Rook, came to see her.", "Against the boat"),
     ],

@@ -114,4 +114,5 @@ def test_city_of_two_memories_is_more_than_where_somebody_is_from(texts: tuple[s
 
 def test_town_where_somebody_lives_has_a_page_from_two_memories() -> None:
     assert made("Ana has lived in Harnow since 2003.", "The band plays at the Harnow carnival.").keys() == {"Harnow"}
+    assert made("The book club moved to Harnow for May.", "Joined the call on Harnow from the kitchen.") == {}
     assert made("We met a dealer from Harnow.", "The band plays at the Harnow carnival.") == {}
