@@ -18,7 +18,6 @@ from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is
 from compiler.plan.judging.once import without
 from compiler.plan.judging.parents import LISTS_OF_PEOPLE, PERIOD, PERSON, list_slugs, section_of
 from compiler.plan.judging.writing import added_lines
-from compiler.plan.lexicon.theme_words import EVERYONES
 from compiler.plan.names.collecting import remembered, subjects
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
@@ -52,7 +51,7 @@ from compiler.plan.quoting.openings import (
 )
 from compiler.plan.quoting.reversals import LATER, LATER_HEADING, reversals
 from compiler.plan.quoting.sections import arrange
-from compiler.plan.quoting.weighing import is_by_the_way, is_loose, weight
+from compiler.plan.quoting.weighing import is_by_the_way, is_common, is_loose, weight
 from compiler.plan.text.markdown import escape, heading, one_line, plain_key, slug, unescape
 from compiler.plan.text.page_words import heading_in, language_of
 from compiler.plan.text.sentences import sentences
@@ -130,8 +129,9 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     """Return whether the subject's memories suffice for a page, and one of them has a sentence that is understood alone.
 
     A sentence that only lists the name among others does not count. A few capital letters are often a kind and no name (`a USB
-    stick`), so they need as many memories as a theme. A theme, most of all one of everyday life, is often named in passing, so
-    its sentences are weighted as well.
+    stick`), so they need as many memories as a theme. A city of few memories needs one that does not name it by the way. A theme,
+    most of all one of everyday life, is often named in passing, so its sentences are weighted as well; those of notes and of a
+    conversation have their own bounds.
     """
     is_letters = subject.kind is NameKind.THING and _is_letters(subject.title)
     is_theme = subject.kind is NameKind.THEME
@@ -157,7 +157,7 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
         )
     is_of_everyday = is_everyday(subject.title)
     is_noted = not any(speaker_of(memory.text) for memory, _ in found)
-    if is_noted and theme_of(subject.key) not in EVERYONES:
+    if is_noted and not is_common(subject.keys):
         return sum(weights) >= (MIN_NOTED_EVERYDAY_WEIGHT if is_of_everyday else MIN_NOTED_WEIGHT)
     if not is_of_everyday:
         return sum(weights) >= MIN_THEME_MEMORIES

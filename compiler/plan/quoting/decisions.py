@@ -64,9 +64,9 @@ _INVERTING = re.compile(r"\W*(?:ab|von) (?:jetzt|sofort|heute|nun)\b", re.IGNORE
 # `Will be done monthly from now on`: what will be done is in another sentence.
 _WITHOUT_SUBJECT = re.compile(r"\W*(?:will|would|has|have|to) be(?:en)? |\W*(?:is|are|were) \w", re.IGNORECASE)
 _SUBJECT = re.compile(r"(?:i|we|he|she|they)\b", re.IGNORECASE)
-# `The rent went up, so from now on we cook at home`
+# What may stand between a cause and `from now on we cook at home`; what others say may also be joined by a comma or a bare `and`.
 _LEADING_ON = re.compile(r"(?:,\s+(?:so|and|therefore)\s*|[;:])$", re.IGNORECASE)
-_JOINED = re.compile(r"\s(?:so|and)\s*$", re.IGNORECASE)
+_JOINED = re.compile(r"(?:\s(?:so|and)\s*|,)$", re.IGNORECASE)
 _SO_WE = re.compile(r"\b(?:so|and)\s(?:i|we)\b", re.IGNORECASE)
 _OURS = re.compile(r"(?:i|we)\b", re.IGNORECASE)
 # Before `from now on`, a consequence (`The doctor came, so she is off work`) or the question of another (`Leo asked who pays`).
@@ -112,11 +112,12 @@ _SUPPOSING = re.compile(
     r"|\b(?:creo|supongo|acho|suponho|(?:ich )?glaube|je crois)\b"
 )
 # A pronoun without a noun in the same clause to refer to, or `this money`: the clause alone is no title.
+_NO_NOUN = r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*?"
 _UNEXPLAINED = re.compile(
-    r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*\b(?:it|them|this|these|those|one(?=$|\s(?:and|or|for|of\s(?:my|our))\b))(?:\W|$)",
+    rf"{_NO_NOUN}\b(?:it|them|this|these|those|one(?=$|\s(?:and|or|for|of\s(?:my|our))\b))(?:\W|$)",
     re.IGNORECASE,
 )
-_ONLY_IT = re.compile(r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*?\b(it|them)\b", re.IGNORECASE)
+_ONLY_IT = re.compile(rf"{_NO_NOUN}\b(it|them)\b", re.IGNORECASE)
 _OTHERS = frozenset(["they", "he", "she", "it", "you", "who", "which", "that"])
 _CONTRACTED = re.compile(r"\b(?:they|he|she|you)['’]\w+(?:\s\w+)?\s*$", re.IGNORECASE)  # `They've settled on a name`
 _OBJECTS = frozenset(["it", "them", "him", "her", "me", "us", "one", "this", "that", "other"])
@@ -203,11 +204,13 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
 def _ruled(text: str, henceforth: re.Match[str]) -> str:
     """Return what holds from now on; empty if the text before only tells what somebody else asks for or says."""
     before, after = text[: henceforth.start()], text[henceforth.end() :]
-    told = f"{before}{henceforth[0][:1]}"
+    joint = f"{before}{henceforth[0][:1]}"  # the marker begins with the stop before it
     is_said = bool(_OTHERS_SAY.search(before))
-    leads_on = _LEADING_ON.search(told) or (is_said and (told.endswith(",") or _JOINED.search(told)))
-    if leads_on and _OURS.match(after) and _title(after) and not _UNEXPLAINED.search(_title(after)):
-        return after
+    leads_on = _LEADING_ON.search(joint) or (is_said and _JOINED.search(joint))
+    if leads_on and _OURS.match(after):
+        title = _title(after)
+        if title and not _UNEXPLAINED.search(title):
+            return after
     if _UNDECIDED.search(before) or (is_said and not _SO_WE.search(before)):
         return ""
     if content_words(before):

@@ -12,7 +12,7 @@ from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.persons import OWN
+from compiler.plan.text.persons import OWN, is_verb
 from compiler.plan.text.words import PASTS, PREDICATES
 from store.text.words import STOP_WORDS
 
@@ -27,7 +27,7 @@ _OFTEN = frozenset(["always", "usually", "every", "often", "weekly", "daily", "s
 _LIKED = re.compile(
     r"\b(?:i|we|you|they|dont|doesnt|didnt)(?: (?!feel|felt|look|looks|am|are|was|were|do|just|sound|be|have|seem)\w+)? like\b"
 )
-_BY_THE_WAY = re.compile(
+_SET_PHRASE = re.compile(
     r"\b(?:friends? (?:and|or) family|family (?:and|or) (?:close )?friends?|familia [yeo] amigos|amigos [yeo] familia"
     r"|familie und freunden?|freunden? und familie|famille et (?:les |mes |ses )?amis|amis et (?:la |ma |sa )?famille)\b"
 )
@@ -113,9 +113,9 @@ def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
         return 0
     if not is_own and (is_loose(sentence) or (is_talk and not _begins(sentence, keys))):
         return 0
-    if _BY_THE_WAY.search(text) and not _has_theme(_BY_THE_WAY.sub(" ", text), keys):
+    if _SET_PHRASE.search(text) and not _has_theme(_SET_PHRASE.sub(" ", text), keys):
         return 0
-    if not (is_talk or _is_common(keys)):
+    if not (is_talk or is_common(keys)):
         return 3 if is_central(sentence, keys) or not any(map(theme_of, keys)) else 1
     is_telling = is_liking(text, keys) or not _LEARNT.isdisjoint(words)
     return 2 if is_telling and (is_own or not is_talk) else 1
@@ -134,7 +134,7 @@ def _has_theme(text: str, keys: Collection[str]) -> bool:
     return not {theme_of(key) for key in keys}.isdisjoint(themes_in(text))
 
 
-def _is_common(keys: Collection[str]) -> bool:
+def is_common(keys: Collection[str]) -> bool:
     """Return whether the theme is one that is often mentioned in passing: family, friends, hopes."""
     return any(theme_of(key) in EVERYONES for key in keys)
 
@@ -193,7 +193,7 @@ def _is_kind(text: str, keys: Collection[str]) -> bool:
     is_determined = not _DETERMINERS.isdisjoint(words[max(0, at - 2) : at]) or words[at - 1] == "of"
     is_joined = spaced[at][-1].isalnum() and not words[at].endswith("s") and spaced[at + 1][0].islower()
     after = words[at + 2] if at + 2 < len(words) and spaced[at + 1][-1].isalnum() else ""
-    is_acting = (after in PREDICATES and after != "a") or after.endswith("ed")
+    is_acting = is_verb(after) and after != "a"
     is_ended = is_acting or (at > 1 and (not after or after in _AFTER_THING))
     is_plural = words[at - 1] == "of" and words[at + 1].removesuffix("s") not in DOINGS
     return is_determined and is_joined and is_ended and (is_plural or _is_thing(words[at + 1]))
@@ -222,8 +222,8 @@ def is_by_the_way(sentence: str, keys: Collection[str]) -> bool:
 
 def _is_stay(found: re.Match[str]) -> bool:
     noun = found["noun"] or ""
-    is_verb = noun in PREDICATES or noun in PASTS or noun.endswith(("ed", "ing"))
-    return is_verb or noun in STAYS or bool(found["name"] and is_ordinary(plain_key(found["name"])))
+    is_doing = is_verb(noun) or noun.endswith("ing")
+    return is_doing or noun in STAYS or bool(found["name"] and is_ordinary(plain_key(found["name"])))
 
 
 def is_listed(sentence: str, keys: Collection[str]) -> bool:
@@ -247,7 +247,7 @@ def is_aside(sentence: str, keys: Collection[str]) -> bool:
         return False
     if is_listed(sentence, keys) or _is_reaction(sentence):
         return True
-    if _is_common(keys):
+    if is_common(keys):
         return not _is_owned(sentence, keys) and _VALUING.isdisjoint(text.split())
     return any(theme_of(key) in SCENERY for key in keys) and not _PICTURES.isdisjoint(text.split())
 

@@ -20,7 +20,7 @@ two|three|four|five|six|seven|eight|nine|ten|dos|tres|cuatro|cinco|dois|duas|tr�
 _SEVERAL = rf"(?:{_NUMBERS.strip()}|both|beide|ambos|les deux)"
 _NAMED = r"called|named|llamad[oa]s|chamad[oa]s|namens|genannt|appelée?s"
 _FOLLOWING = re.compile(r"\s+([^\W\d_][\w'’-]*)")
-# Not `my old Prof Desai`, who only was mine, or `12 years old Dr. Desai`.
+# `My old Prof Desai` is a former one; in `he is 12 years old. Mr Desai` the word is of somebody else.
 _MINE = "my our his her their mein meine unser unsere mi meu mon years"
 _NOT_MINE = "".join(rf"(?<!\b(?i:{one}) )" for one in _MINE.split())
 _GENERATION = re.compile(

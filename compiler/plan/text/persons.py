@@ -61,7 +61,7 @@ def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
     at = words.find(f" {key} ")
     while at >= 0:
         after = words[at + len(key) + 2 :].split(" ", 1)[0]
-        if after in verbs or (not verbs and _is_verb(after, text)):
+        if after in verbs or (not verbs and _is_verb_in(text, after)):
             return True
         at = words.find(f" {key} ", at + 1)
     return False
@@ -71,7 +71,7 @@ def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
 def acting(text: str) -> frozenset[str]:
     """Return the plain keys of one word for which `acts` is true."""
     words = plain_key(COPULA.sub(" est ", text)).split()
-    verbs = {word for word in set(words) if _is_verb(word, text)}
+    verbs = {word for word in set(words) if _is_verb_in(text, word)}
     return frozenset(word for word, after in pairwise(words) if after in verbs).union(
         map(plain_key, _OWNERS.findall(text))
     )
@@ -82,6 +82,6 @@ def is_verb(word: str) -> bool:
     return word in PASTS or word in PREDICATES or _PAST.fullmatch(word) is not None
 
 
-def _is_verb(word: str, text: str) -> bool:
+def _is_verb_in(text: str, word: str) -> bool:
     """Return whether a word is a verb of the third person in the text: `a` is none in Spanish and Portuguese."""
     return is_verb(word) and (word != "a" or language_of(text) not in ("spanish", "portuguese"))

@@ -85,7 +85,7 @@ libyan sudanese somali eritrean ghanaian senegalese ivorian cameroonian congoles
 rwandan bengali bangladeshi tamil punjabi gujarati urdu hindi burmese cambodian laotian singaporean taiwanese cantonese mandarin
 mongolian tibetan hawaiian samoan maori fijian jamaican haitian honduran salvadoran guatemalan nicaraguan venezuelan ecuadorian
 bolivian paraguayan uruguayan galician breton cornish flemish frisian bavarian sicilian sardinian tuscan parisian londoner
-nepalese sinhalese balinese javanese tibetan uyghur malay khmer azerbaijani moldovan montenegrin kosovan omani
+nepalese sinhalese balinese javanese uyghur malay khmer azerbaijani moldovan montenegrin kosovan omani
 qatari emirati kuwaiti bahraini mauritian malagasy gambian namibian mozambican malawian burundian surinamese togolese beninese
 guyanese faroese kurdish yoruba igbo hausa swahili xhosa amharic farsi tagalog trinidadian bahamian barbadian
 luxembourgish greenlandic quechua aymara guarani
@@ -201,7 +201,7 @@ duerme toca vende cuesta cierra abre llega llego sale salio entrega paga pago qu
 dorme toca vende custa fecha abre chega chegou sai saiu entrega paga pagou fica ficou
 """
 
-# Irregular past forms that no other list here has, and that are no nouns.
+# Irregular past forms of English verbs.
 _PASTS = """
 began bent bit bled blew bred broke built burnt caught chose clung cost crept cut dealt dug drank drew dreamt drove fed fell
 fought flew fled forgave forgot froze grew held heard hid hurt hung knelt laid lay led leant leapt learnt lent let lit meant paid

@@ -190,7 +190,7 @@ def test_short_form_of_a_place_that_bears_its_owners_name_is_no_name_of_its_own(
     assert "Ilka" in [one.title for one in extractive.plan_leaf(batch(*seen, with_her, again)).new_pages]
 
 
-def test_abbreviation_of_a_role_is_no_name() -> None:
+def test_role_or_direction_alone_is_no_name() -> None:
     assert titles("She saw her GP.", "Her GP changed it.", "The GP swapped one.", "Her GP rang in May.") == set()
     assert (
         titles("The vet rang in May.", "Vet said it is fine.", "Vet wants to see him.", "Class East is loud.") == set()

@@ -188,8 +188,8 @@ def test_father_and_son_of_one_surname_are_not_one() -> None:
         ("He sent a sketch of the new queue.", ()),
     ],
 )
-def test_place_to_sit_a_pupil_and_a_job_are_no_theme(text: str, themes: tuple[str, ...]) -> None:
-    kinds = ("Cars", "Teaching", "Programming", "Drawing", "Veterans and military", "Wine", "Theater", "Singing")
+def test_word_with_another_meaning_is_no_theme(text: str, themes: tuple[str, ...]) -> None:
+    kinds = ("Cars", "Teaching", "Programming", "Drawing", "Veterans and military", "Wine", "Theater")
     assert tuple(one for one in themes_in(text) if one in kinds) == themes
 
 

@@ -245,7 +245,7 @@ def test_opening_is_what_tells_most_of_its_subject(keys: set[str], better: str, 
     assert opening((better, other), keys, times) == better
 
 
-def test_animal_that_was_put_down_is_told_to_be_dead() -> None:
+def test_page_of_an_animal_opens_with_its_death() -> None:
     dead = "Olga was put down at home under the tree."
     times = {dead: START + timedelta(days=9), "Their dog is Olga, thirteen and going deaf.": START}
     assert opening(times, {"olga"}, times) == dead
