@@ -106,7 +106,7 @@ def leaning(reading: Reading, own: NDArray[np.float64], in_thread: NDArray[np.fl
 
 
 def keeping_best(
-    relevances: NDArray[np.float64], alone: NDArray[np.float64], sizes: Sequence[int]
+    relevances: NDArray[np.float64], alone: NDArray[np.float64], sizes: NDArray[np.int_]
 ) -> NDArray[np.float64]:
     """Return the relevances of candidates with a floor for the best ones: their relevance `alone`, for the message alone.
 
@@ -114,7 +114,7 @@ def keeping_best(
     to the first. So a thread cannot displace them if the message is wrongly taken to lean on it.
     """
     best, kept = np.argsort(-alone, kind="stable"), relevances.copy()
-    places = best[: max(1, int((np.cumsum(np.array(sizes)[best]) <= _KEPT_BYTES).sum()))]
+    places = best[: max(1, int((np.cumsum(sizes[best]) <= _KEPT_BYTES).sum()))]
     kept[places] = np.maximum(kept[places], alone[places])
     return kept
 

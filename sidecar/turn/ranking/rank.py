@@ -85,8 +85,9 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     breadth = (1 - weighed.leaning) * reading.breadth
     relevances = _calibrated(weighed.odds, candidates, breadth)
     if weighed.leaning:
-        sizes = [len(text.encode(errors="replace")) for one in candidates for text in one.texts]
-        relevances = keeping_best(relevances, _calibrated(weighed.alone, candidates, breadth), sizes)
+        bar, alone = _sets_bar(candidates), _calibrated(weighed.alone, candidates, breadth)
+        sizes = np.array([len(text.encode(errors="replace")) for one in candidates for text in one.texts])
+        relevances[bar] = keeping_best(relevances[bar], alone[bar], sizes[bar])
     relevances = relevances * held
     odds = np.array([share for one in candidates for share in one.odds or repeat(1.0, len(one.ids))])
     relevances = odds * relevances / (1 - relevances + odds * relevances)
@@ -128,7 +129,9 @@ def weigh_all(reading: Reading, candidates: Sequence[Candidates]) -> Weighed:
     own_features = np.stack(tables)[own.argmax(axis=0), np.arange(logits.shape[1])]
     both, best = alone, own_features
     if reading.thread:
-        leans = leaning(reading, own.max(axis=0), logits[-1], own_evidence(candidates))
+        bar = _sets_bar(candidates)
+        evidence = own_evidence([one for one in candidates if one.kind is not CandidateKind.PAGE] or candidates)
+        leans = leaning(reading, own.max(axis=0)[bar], logits[-1][bar], evidence)
         both = (1 - leans) * alone + leans * _probabilities(logits[-1])
         best = own_features if leans < _HALF else tables[-1]
     return Weighed(_log_odds(both), best, _log_odds(alone), own_features, leans)
@@ -179,10 +182,9 @@ def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix
 
 def _tables(reading: Reading, candidates: Sequence[Candidates], evidence: Evidence) -> list[_Matrix]:
     written = {**_subjects(reading, candidates), **_written(reading, candidates), **_led_to(candidates)}
-    sets_bar = written["is_page"] == 0
-    tables = []
+    sets_bar, tables = _sets_bar(candidates), []
     for part in zip(*evidence, strict=True):
-        columns = _searched(Evidence._make(part), sets_bar if sets_bar.any() else ~sets_bar) | written
+        columns = _searched(Evidence._make(part), sets_bar) | written
         tables.append(np.column_stack([columns[name] for name in NAMES]))
     return tables
 
@@ -197,6 +199,15 @@ def _calibrated(log_odds: _Matrix, candidates: Sequence[Candidates], breadth: fl
         own = kinds == kind
         odds[own] = curve.observed(stretched(odds[own], breadth))
     return _probabilities(odds)
+
+
+def _sets_bar(candidates: Sequence[Candidates]) -> NDArray[np.bool_]:
+    """Return which candidates the others are compared with: all but pages, or all if there are only pages.
+
+    So other items are judged the same with and without a wiki.
+    """
+    is_page = np.repeat([one.kind is CandidateKind.PAGE for one in candidates], [len(one.ids) for one in candidates])
+    return np.asarray(is_page if is_page.all() else ~is_page)
 
 
 def _evidence(candidates: Sequence[Candidates]) -> Evidence:
@@ -218,10 +229,7 @@ PATH_NAMES: Final = NAMES[NAMES.index("is_reached") :]
 
 
 def _searched(evidence: Evidence, sets_bar: NDArray[np.bool_]) -> dict[str, _Matrix]:
-    """Return the search features for one part, with each candidate's gap to the best of the candidates in `sets_bar`.
-
-    Pages do not set the bar while anything else competes, so that other items are judged the same with and without a wiki.
-    """
+    """Return the search features for one part, with each candidate's gap to the best of the candidates in `sets_bar`."""
     has_vector = ~np.isnan(evidence.cosine)
     sets_cosine_bar = has_vector & sets_bar
     best_cosine = evidence.cosine[sets_cosine_bar].max() if sets_cosine_bar.any() else 0.0

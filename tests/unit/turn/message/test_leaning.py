@@ -129,9 +129,9 @@ def test_a_message_leans_however_alike_texts_in_a_language_that_the_embedder_doe
 
 def test_the_best_for_the_message_itself_keep_their_relevance_whatever_the_thread_says() -> None:
     alone, there = np.array([0.9, 0.6, 0.5, 0.1]), np.array([0.0, 0.8, 0.0, 0.7])
-    assert keeping_best(there, alone, [800, 800, 800, 800]).tolist() == [0.9, 0.8, 0.0, 0.7]
-    assert keeping_best(there, alone, [9_000, 1, 1, 1]).tolist() == [0.9, 0.8, 0.0, 0.7]
-    assert keeping_best(there, alone, [1, 1, 1, 1]).tolist() == [0.9, 0.8, 0.5, 0.7]
+    assert keeping_best(there, alone, np.array([800, 800, 800, 800])).tolist() == [0.9, 0.8, 0.0, 0.7]
+    assert keeping_best(there, alone, np.array([9_000, 1, 1, 1])).tolist() == [0.9, 0.8, 0.0, 0.7]
+    assert keeping_best(there, alone, np.array([1, 1, 1, 1])).tolist() == [0.9, 0.8, 0.5, 0.7]
     assert there.tolist() == [0.0, 0.8, 0.0, 0.7]
 
 
