@@ -89,7 +89,7 @@ class Contest:
     def found(self, leans: float, room: int) -> float:
         """Return the share of the evidence in a context of `room` bytes if the message leans by `leans`, from 0 to 1."""
         both = (1 - leans) * self.own + leans * self.in_thread
-        relevances = keeping_best(both, self.own, self.sizes)
+        relevances = keeping_best(both, self.own, np.array(self.sizes))
         remaining, held = room, 0
         for place in np.argsort(-relevances, kind="stable").tolist():
             if (size := self.sizes[place] + _HEADER_BYTES) <= remaining:
