@@ -126,8 +126,11 @@ async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str]
 
 
 async def forget_settled_quotes(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
-    """Delete quotes of edited memories under settled names: a plan updates quotes only under open names."""
+    """Delete quotes of edited memories under settled names, since a plan updates quotes only under open names, in rulings, and in
+    the log of operators' acts.
+    """
     if memory_ids:
+        await batches.forget_texts(connection, scope, memory_ids)
         await upkeep.forget_settled_sightings(connection, scope, memory_ids)
         await rulings.forget_sentences(connection, scope, memory_ids)
 

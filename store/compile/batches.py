@@ -152,6 +152,11 @@ async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]
     return int(closed) + int(removed) + int(emptied)
 
 
+async def forget_texts(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
+    """Delete the items of operators' batches that hold texts of pages and saw one of the memories; return how many."""
+    return int(await _sql.empty_acts_with_texts(connection, **scope.key, memory_ids=list(memory_ids)))
+
+
 async def forget_names(connection: Connection, scope: Scope, pages: Sequence[tuple[str, str]]) -> int:
     """Delete the items of operators' batches that name one of the pages (slug, path); return the number of batches."""
     slugs, paths = [slug for slug, _ in pages], [path for _, path in pages]

@@ -54,6 +54,13 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned' AND
 UPDATE compile_batches SET items = NULL
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND items IS NOT NULL AND seen_memory_ids && :memory_ids::text[];
 
+-- name: empty_acts_with_texts!
+-- Deletes the items of applied batches that saw one of the memories and hold texts of pages.
+UPDATE compile_batches SET items = NULL
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'applied' AND items IS NOT NULL
+    AND seen_memory_ids && :memory_ids::text[] AND jsonb_path_exists(items,
+        '$[*] ? (@.item == "write_section" || @.item == "write_summary" || @.item == "create_page" || @.ruling.kind == "sentence")');
+
 -- name: empty_acts_that_name!
 -- Deletes the items of applied batches that hold a page's slug as a value, or its path inside a text.
 UPDATE compile_batches SET items = NULL

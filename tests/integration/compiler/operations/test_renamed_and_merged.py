@@ -24,11 +24,13 @@ from tests.support.compiler.compiling import (
     SCOPE,
     again,
     engine_on,
+    fetch,
     forget,
     wiki_of,
     write,
     write_and_compile,
 )
+from tests.support.store.held_words import holders
 
 TEXTS = (
     "Renee Castellano swam across the lake with Bea Holm.",
@@ -293,6 +295,34 @@ async def test_forgotten_memories_take_the_rulings_on_their_names_along(wiki: Po
     assert "bea" not in str([(one.page_slug, one.ref, one.text) for one in rows])
 
 
+@pytest.mark.parametrize("is_edited", [False, True])
+async def test_merged_page_stays_away_when_a_memory_of_it_is_forgotten_or_edited(wiki: Pools, is_edited: bool) -> None:
+    await merge(wiki, "bea-holm", "renee-castellano")
+    if is_edited:
+        (first,) = entries(TEXTS[2:3], first=2)
+        await write(wiki, [replace(first, text="Bea Holm repairs violins in her cellar.")])
+    else:
+        await forget(wiki, "m2")
+    await again(wiki)
+    assert (await page(wiki, "bea-holm")).status == "archived"
+    assert "clocks" not in text_of(await whole(wiki, "bea-holm")) + text_of(await whole(wiki, "renee-castellano"))
+    assert ("violins" in text_of(await whole(wiki, "renee-castellano"))) is is_edited
+    await undo(wiki)
+    await again(wiki, minutes=12)
+    assert (await page(wiki, "bea-holm")).status == "active"
+    assert "midnight" in text_of(await whole(wiki, "bea-holm"))
+
+
+async def test_archived_page_stays_away_when_a_memory_of_it_is_forgotten(wiki: Pools) -> None:
+    row = await page(wiki, "bea-holm")
+    async with scoped(wiki.background, SCOPE) as connection:
+        await acts.archive_page(connection, SCOPE, row, now=NOW)
+    await forget(wiki, "m2")
+    await again(wiki)
+    assert (await page(wiki, "bea-holm")).status == "archived"
+    assert "clocks" not in text_of(await whole(wiki, "bea-holm"))
+
+
 async def test_acts_that_make_no_sense_are_refused(wiki: Pools) -> None:
     for title in ("", "…", "x" * 10_000, "Bea Holm", "BEA  HOLM"):
         with pytest.raises(ActRefused):
@@ -347,16 +377,20 @@ async def test_restored_sentence_is_cited_again(wiki: Pools) -> None:
     assert await is_replayed(wiki)
 
 
-async def test_report_ends_when_its_memory_is_corrected_or_forgotten(wiki: Pools) -> None:
+async def test_report_ends_when_its_memory_is_corrected_or_forgotten(wiki: Pools, database: str) -> None:
     await report(wiki, "bea-holm", WRONG)
+    await rename(wiki, "dale-whitaker", "Captain Dale")
     await write(
         wiki, [NewMemory("Bea Holm repairs violins in her cellar.", "m2", occurred_at=NOW - timedelta(hours=98))]
     )
     await again(wiki)
     assert "violins" in text_of(await whole(wiki, "bea-holm"))
+    assert await holders(database, {"older": "clocks in her cellar"}) == {}, "also not in the log of acts"
+    acts_kept = "SELECT 1 FROM compile_batches WHERE kind = 'operator' AND items IS NOT NULL"
+    assert len(await fetch(database, acts_kept)) == 1, "an act without texts can still be replayed"
     async with scoped(wiki.background, SCOPE) as connection:
-        assert await rulings.listed(connection, SCOPE) == []
+        assert "sentence" not in {one.kind for one in await rulings.listed(connection, SCOPE)}
     await report(wiki, "bea-holm", "Dinner with Bea Holm lasted until midnight.")
     await forget(wiki, "m3")
     async with scoped(wiki.background, SCOPE) as connection:
-        assert await rulings.listed(connection, SCOPE) == []
+        assert "sentence" not in {one.kind for one in await rulings.listed(connection, SCOPE)}
