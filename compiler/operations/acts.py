@@ -14,11 +14,13 @@ from compiler.passes import keeping
 from compiler.plan import merging, reporting, upkeep
 from compiler.plan.contract import CitedMemory, IgnoreMention, Page, PageKey, PageType, Ruling, WriteRuling
 from compiler.plan.edge_types import EDGE_TYPES, TypedEdge, is_edge_type
+from compiler.plan.names.ruled import rulings as rules_of
 from compiler.plan.text.markdown import alias_keys
 from compiler.state import surroundings
 from compiler.state.enacting import enact, in_force, log_act
 from compiler.state.row_mapping import key_of, link_cause, ruling
 from store.compile import ledger, scopes
+from store.content import memories
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import browse, candidates, kept_edges, rulings
@@ -53,7 +55,10 @@ async def merge_pages(connection: Connection, scope: Scope, row: PageRow, into: 
     taken = {name for name, one in bearers if key_of(one) not in {gone.key, kept.key}}
     standing = [ruling(one) for one in await rulings.listed(connection, scope)]
     items = merging.merge(gone, kept, around, links, taken=taken, standing=standing)
-    await enact(connection, scope, items, now=now)
+    unsaid = rules_of(standing).unsaid_on([kept.key])
+    reported = [memory_id for ruled in unsaid.values() for one in ruled for memory_id in one.memory_ids]
+    texts = {one.memory_id: one.text for one in await memories.by_ids(connection, scope, reported)}
+    await enact(connection, scope, reporting.silenced(items, unsaid, texts), now=now)
 
 
 async def undo_merge(
@@ -102,13 +107,16 @@ async def report_sentence(
 
 
 async def restore_sentence(connection: Connection, scope: Scope, reported: Ruling, *, now: datetime) -> None:
-    """Put a reported sentence back on its page, with its citation if the memory still exists."""
+    """Put a reported sentence back on its page, and on the one that it was merged into, with its citation if the memory still
+    exists.
+    """
     await scopes.lock(connection, scope, now=now)
-    row = await browse.page_by_key(connection, scope, reported.page.type.value, reported.page.slug)
-    page = None if row is None else (await surroundings.pages(connection, scope, [row.page_id])).get(reported.page)
+    end = rules_of([ruling(one) for one in await rulings.listed(connection, scope)]).end(reported.page)
+    page = await _page(connection, scope, reported.page)
+    into = await _page(connection, scope, end) if end != reported.page else None
     known = await ledger.read(connection, scope, reported.memory_ids)
     source = next((CitedMemory(one, known[one].text_hash) for one in reported.memory_ids if one in known), None)
-    await enact(connection, scope, reporting.restore(page, reported, source), now=now)
+    await enact(connection, scope, reporting.restore(page, into, reported, source), now=now)
 
 
 async def log_rulings(connection: Connection, scope: Scope, *, now: datetime) -> None:
@@ -205,6 +213,11 @@ async def undo_promotion(connection: Connection, scope: Scope, row: PageRow, slu
     if promoted is not None:
         around = {**around, **await _around_key(connection, scope, promoted)}
     await enact(connection, scope, upkeep.undo(page, slug, around), now=now)
+
+
+async def _page(connection: Connection, scope: Scope, key: PageKey) -> Page | None:
+    row = await browse.page_by_key(connection, scope, key.type.value, key.slug)
+    return None if row is None else (await surroundings.pages(connection, scope, [row.page_id])).get(key)
 
 
 async def _around(connection: Connection, scope: Scope, row: PageRow) -> dict[PageKey, Page]:

@@ -142,6 +142,7 @@ async def _delete_traces(connection: Connection, scope: Scope, memory_ids: Seque
     hashes = [entry.text_hash for entry in known.values() if entry.text_hash]
     refs = [*(("memory", one) for one in memory_ids), *(("page", str(one)) for one in page_ids)]
     await receipts.forget_texts(connection, scope, hashes, refs)
+    await rulings.forget_sentences_on(connection, scope, page_ids)
     await _drop_quotes(connection, scope, memory_ids)
     return notes
 

@@ -283,7 +283,7 @@ async def _standing(
     touched = {key for key, _ in finishing.written(decision.items)}
     async with access.reading() as connection:
         rules = await views.operator_rulings(connection, access.scope)
-    unsaid = {key: rulings for key, rulings in rules.unsaid.items() if key in touched}
+    unsaid = rules.unsaid_on(touched)
     cited |= {memory_id for rulings in unsaid.values() for one in rulings for memory_id in one.memory_ids}
     memories = await deps.substrate.fetch(access.scope, sorted(cited)) if cited else {}
     return _Standing(tuple(pages), memories, unsaid)
@@ -301,7 +301,8 @@ async def _finished(
     existing = await views.existing(connection, scope, refs.pages)
     finish = partial(finishing.finish, pages=standing.pages, memories=standing.memories)
     items = await asyncio.to_thread(finish, decision, bodies, known, existing)
-    return reporting.silenced(items, standing.unsaid, standing.memories)
+    texts = {memory_id: memory.text for memory_id, memory in standing.memories.items()}
+    return reporting.silenced(items, standing.unsaid, texts)
 
 
 async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items: Sequence[Item]) -> PlanDecision:

@@ -274,8 +274,19 @@ def unmerge(
     """Return the items that undo a merge: `gone` with the texts it had, and `into` without them.
 
     `gone` is the archived page, None if a rebuild has deleted it: then all memories that `into` cites are read again. `links`
-    are the causes of the links of `into`, `standing` all rulings.
+    are the causes of the links of `into`, `standing` all rulings. Raises ActRefused if `into` was merged into a third page since:
+    the texts are there. An archived page stays archived.
     """
+    later = next((one for one in standing if one.kind is RulingKind.MERGED and one.page == into.key), None)
+    if later is not None and later.into is not None:
+        raise ActRefused(into.key.path, f"was merged into {later.into.path} since; undo that merge first")
+    undone = _unmerged(gone, merged, into, links, standing)
+    return undone if into.is_active else replace(undone, items=(*undone.items, ArchivePage(into.key)))
+
+
+def _unmerged(
+    gone: Page | None, merged: Ruling, into: Page, links: Sequence[WriteLink], standing: Sequence[Ruling]
+) -> Undone:
     names = _ruled(_below(merged.page, standing), standing)
     own_names = _ruled({into.key}, standing) | set(markdown.alias_keys(into.title))
     moved_aliases = [alias for alias in into.aliases if alias.key in names - own_names]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from compiler.plan.contract import (
-    BatchMemory,
+    ArchivePage,
     CitedMemory,
     CreatePage,
     DropRuling,
@@ -105,31 +105,40 @@ def report(page: Page, reported: PageSentence, memory_id: str, texts: Mapping[st
     return tuple(written)
 
 
-def restore(page: Page | None, ruling: Ruling, source: CitedMemory | None) -> tuple[Item, ...]:
+def restore(page: Page | None, into: Page | None, ruling: Ruling, source: CitedMemory | None) -> tuple[Item, ...]:
     """Return the items that revoke the ruling and put its sentence back: at its section's end, or as an empty summary's text.
 
-    If the page, the section or the place of the summary is gone, only the ruling is revoked.
+    `into` is the page that the page was merged into; it gets the sentence too. If a page, the section or the place of the summary
+    is gone, or the sentence was forgotten, only the ruling is revoked. An archived page stays archived.
     """
     items: list[Item] = [DropRuling(ruling)]
-    cited = () if source is None else (source,)
-    section = next((one for one in page.sections if one.slug == ruling.detail), None) if page else None
-    if page is not None and not ruling.detail and not page.summary:
-        items.append(WriteSummary(page.key, ruling.text, cited))
-    elif page is not None and section is not None and ref_of(ruling.text) not in _refs(section.body_md):
-        sources = {one.memory_id: one for one in (*section.sources, *cited)}
-        line = ruling.text if ruling.text.startswith(_MARKER) else f"{_MARKER}{ruling.text}"
-        body = f"{section.body_md}\n{line}" if section.body_md else line
-        items.append(WriteSection(page.key, replace(section, body_md=body, sources=tuple(sources.values()))))
+    for one in (page, into) if ruling.text else ():
+        written = () if one is None else tuple(_put_back(one, ruling, source))
+        items += written if one is None or one.is_active or not written else (*written, ArchivePage(one.key))
     return tuple(items)
 
 
+def _put_back(page: Page, ruling: Ruling, source: CitedMemory | None) -> Iterator[Item]:
+    cited = () if source is None else (source,)
+    section = next((one for one in page.sections if one.slug == ruling.detail), None)
+    if not ruling.detail and not page.summary:
+        yield WriteSummary(page.key, ruling.text, cited)
+    elif section is not None and ref_of(ruling.text) not in _refs(section.body_md):
+        sources = {one.memory_id: one for one in (*section.sources, *cited)}
+        line = ruling.text if ruling.text.startswith(_MARKER) else f"{_MARKER}{ruling.text}"
+        body = f"{section.body_md}\n{line}" if section.body_md else line
+        yield WriteSection(page.key, replace(section, body_md=body, sources=tuple(sources.values())))
+
+
 def silenced(
-    items: Sequence[Item], unsaid: Mapping[PageKey, tuple[Ruling, ...]], memories: Mapping[str, BatchMemory]
+    items: Sequence[Item], unsaid: Mapping[PageKey, tuple[Ruling, ...]], texts: Mapping[str, str]
 ) -> tuple[Item, ...]:
-    """Return a plan's items without sentences that were reported on their pages. `unsaid` are the SENTENCE rulings by page."""
+    """Return the items without sentences that were reported on their pages.
+
+    `unsaid` are the SENTENCE rulings by page, `texts` those of their memories by id.
+    """
     if not unsaid:
         return tuple(items)
-    texts = {memory_id: memory.text for memory_id, memory in memories.items()}
     return tuple(one for item in items for one in _without_reported(item, unsaid, texts))
 
 

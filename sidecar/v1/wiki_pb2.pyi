@@ -2538,7 +2538,7 @@ class SentenceReport(_message.Message):
     section_slug: _builtins.str
     """The slug of its former section; empty for the summary."""
     sentence: _builtins.str
-    """The sentence."""
+    """The sentence; empty if a memory of the page was forgotten and it is not known which one the sentence was taken from."""
     memory_id: _builtins.str
     """The memory that it was taken from; empty where that is not known."""
     @_builtins.property

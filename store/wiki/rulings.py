@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from store.db import queries
 from store.db.queries import Connection
@@ -76,6 +77,11 @@ async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]
 async def forget_sentences(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
     """Delete the rulings about sentences of edited memories."""
     await _sql.drop_sentences_of(connection, **scope.key, memory_ids=list(memory_ids))
+
+
+async def forget_sentences_on(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> None:
+    """Delete the text of reported sentences on these pages of which no memory is known."""
+    await _sql.forget_sentences_on(connection, **scope.key, page_ids=list(page_ids))
 
 
 def _places(rulings: Sequence[RulingRow]) -> dict[str, list[str]]:

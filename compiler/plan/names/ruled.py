@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from compiler.plan.contract import Alias, Page, PageKey, Ruling, RulingKind
@@ -40,6 +40,14 @@ class Rulings:
             key = into
             seen.add(key)
         return key
+
+    def unsaid_on(self, pages: Collection[PageKey]) -> dict[PageKey, tuple[Ruling, ...]]:
+        """Return the SENTENCE rulings of each of the pages: its own, and those of pages that were merged into it."""
+        found: dict[PageKey, list[Ruling]] = {}
+        for key, reported in sorted(self.unsaid.items()):
+            for page in {key, self.end(key)} & {*pages}:
+                found.setdefault(page, []).extend(reported)
+        return {key: tuple(reported) for key, reported in found.items()}
 
     def page_of(self, proposed: ProposedPage) -> PageKey | None:
         """Return the page to which a ruling gives the proposal's title; None if there is none or no single one.

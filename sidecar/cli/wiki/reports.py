@@ -56,7 +56,7 @@ def drawn_reports(found: Iterable[SentenceReport]) -> Iterator[str]:
     """Yield a line for each report: the page, the sentence, the memory behind it, and the id that restores it."""
     for one in found:
         memory = f"memory {one.memory_id}" if one.memory_id else "no memory found"
-        yield f"{one.path}: {one.sentence} ({memory}; restore with: sidecar wiki restore {one.report_id})"
+        yield f"{one.path}: {one.sentence or 'forgotten sentence'} ({memory}; restore with: sidecar wiki restore {one.report_id})"
 
 
 COMMANDS = (reports, restore, wrong)

@@ -3,119 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import orjson
 import pytest
 
-from compiler.operations import acts, upkeep
-from compiler.operations.replay import replay
+from compiler.operations import acts
 from compiler.operations.upkeep import ResetMode
-from compiler.plan.contract import RulingKind
 from compiler.plan.upkeep import ActRefused
-from compiler.state.row_mapping import ruling
-from store.compile import scopes
-from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.wiki import browse, rulings
-from store.wiki.browse import PageRow, PageWhole
-from tests.support.compiler.compiling import (
-    NOW,
-    SCOPE,
-    again,
-    engine_on,
-    fetch,
-    forget,
-    wiki_of,
-    write,
-    write_and_compile,
+from tests.support.compiler.compiling import NOW, SCOPE, again, engine_on, forget, wiki_of, write, write_and_compile
+from tests.support.compiler.ruled_wiki import (
+    LATER,
+    TEXTS,
+    entries,
+    is_replayed,
+    merge,
+    name,
+    page,
+    rename,
+    reset,
+    text_of,
+    undo,
+    whole,
 )
-from tests.support.store.held_words import holders
 
-TEXTS = (
-    "Renee Castellano swam across the lake with Bea Holm.",
-    "We saw Renee Castellano paint a red boat.",
-    "Bea Holm repairs clocks in her cellar.",
-    "Dinner with Bea Holm lasted until midnight.",
-    "Yesterday Dale Whitaker told Bea Holm about his ferry.",
-    "Then Dale Whitaker sold the ferry at last.",
-    "Mrs. Castellano-Holm is a name that Renee Castellano laughed at.",
-)
 CAPTAIN = ("Captain Dale keeps a green parrot on deck.", "We met Captain Dale at the harbour bar.")
 CLOCKMAKER = ("The Clockmaker opened a second shop on Mill Lane.", "We asked the Clockmaker about a broken bell.")
-LATER = ("Bea Holm moved to a sunny flat in Lisbon.", "Renee Castellano bought a large kiln for her studio.")
-
-
-def entries(texts: tuple[str, ...], *, first: int = 0) -> list[NewMemory]:
-    """Memories of these texts, an hour apart."""
-    return [
-        NewMemory(text, f"m{number}", occurred_at=NOW - timedelta(hours=100 - number))
-        for number, text in enumerate(texts, start=first)
-    ]
-
-
-async def page(pools: Pools, slug: str) -> PageRow:
-    async with scoped(pools.background, SCOPE, read_only=True) as connection:
-        row = await browse.page_by_key(connection, SCOPE, "entity", slug)
-    assert row is not None
-    return row
-
-
-async def whole(pools: Pools, slug: str) -> PageWhole:
-    async with scoped(pools.background, SCOPE, read_only=True) as connection:
-        row = await browse.page_by_key(connection, SCOPE, "entity", slug)
-        assert row is not None
-        return await browse.whole(connection, SCOPE, row)
-
-
-def text_of(found: PageWhole) -> str:
-    return "\n".join(section.body_md for section in found.sections)
 
 
 def opened(page: bytes) -> tuple[object, ...]:
     """Return a page's summary, tags and the texts of its sections."""
     read = orjson.loads(page)
     return read["summary"], read["tags"], [section["body_md"] for section in read["sections"]]
-
-
-async def merge(pools: Pools, slug: str, into: str) -> None:
-    async with scoped(pools.background, SCOPE) as connection:
-        await scopes.lock(connection, SCOPE, now=NOW)
-        one = await browse.page_by_key(connection, SCOPE, "entity", slug)
-        other = await browse.page_by_key(connection, SCOPE, "topic" if into == "tavira" else "entity", into)
-        assert one is not None
-        assert other is not None
-        await acts.merge_pages(connection, SCOPE, one, other, now=NOW)
-
-
-async def rename(pools: Pools, slug: str, title: str) -> None:
-    row = await page(pools, slug)
-    async with scoped(pools.background, SCOPE) as connection:
-        await acts.rename_page(connection, SCOPE, row, title, now=NOW)
-
-
-async def name(pools: Pools, slug: str, alias: str) -> None:
-    row = await page(pools, slug)
-    async with scoped(pools.background, SCOPE) as connection:
-        await acts.add_alias(connection, SCOPE, row, alias, now=NOW)
-
-
-async def reset(pools: Pools, mode: ResetMode) -> None:
-    async with scoped(pools.background, SCOPE) as connection:
-        await upkeep.reset(connection, SCOPE, mode=mode, now=NOW)
-
-
-async def undo(pools: Pools) -> None:
-    async with scoped(pools.background, SCOPE) as connection:
-        await scopes.lock(connection, SCOPE, now=NOW)
-        every = [ruling(row) for row in await rulings.listed(connection, SCOPE)]
-        merged = next(one for one in every if one.kind is RulingKind.MERGED)
-        await acts.undo_merge(connection, SCOPE, merged, every, now=NOW)
-
-
-async def is_replayed(pools: Pools) -> bool:
-    found = await replay(engine_on(pools), pools.background, SCOPE)
-    return (found.differences, found.unreplayable) == ((), 0) and found.is_identical
 
 
 @pytest.fixture
@@ -337,60 +257,25 @@ async def test_acts_that_make_no_sense_are_refused(wiki: Pools) -> None:
     assert await is_replayed(wiki)
 
 
-async def report(pools: Pools, slug: str, sentence: str) -> None:
-    row = await page(pools, slug)
-    async with scoped(pools.background, SCOPE) as connection:
-        found = await browse.whole(connection, SCOPE, row, with_texts=True)
-        cited = (one for section in found.sections for one in section.sources)
-        texts = {one.memory_id: one.text for one in (*cited, *found.other_sources) if one.text}
-        await acts.report_sentence(connection, SCOPE, row, sentence, texts, now=NOW)
-
-
-WRONG = "Bea Holm repairs clocks in her cellar."
-
-
-@pytest.mark.parametrize("mode", [None, *ResetMode])
-async def test_wrong_sentence_stays_away(wiki: Pools, mode: ResetMode | None) -> None:
-    await report(wiki, "bea-holm", WRONG)
-    if mode is not None:
-        await reset(wiki, mode)
-    await write(wiki, entries(LATER, first=20))
+async def test_merge_into_a_page_that_was_merged_itself_is_undone_after_the_later_one(wiki: Pools) -> None:
+    before = {name for name in await wiki_of(wiki) if name.startswith(("page", "link"))}
+    await merge(wiki, "dale-whitaker", "bea-holm")
+    await merge(wiki, "bea-holm", "renee-castellano")
+    with pytest.raises(ActRefused, match="was merged into /wiki/entity/renee-castellano since"):
+        await undo(wiki, "dale-whitaker")
+    assert (await page(wiki, "bea-holm")).status == "archived"
+    await undo(wiki, "bea-holm")
+    await undo(wiki, "dale-whitaker")
     await again(wiki)
-    found = await whole(wiki, "bea-holm")
-    assert "clocks" not in text_of(found) + found.page.summary
-    assert "midnight" in text_of(found)
-    assert "flat in Lisbon" in text_of(found)
-    assert "m2" not in {one.memory_id for section in found.sections for one in section.sources}
+    assert {name for name in await wiki_of(wiki) if name.startswith(("page", "link"))} == before
     assert await is_replayed(wiki)
 
 
-async def test_restored_sentence_is_cited_again(wiki: Pools) -> None:
-    before = await whole(wiki, "bea-holm")
-    await report(wiki, "bea-holm", WRONG)
+async def test_undone_merge_leaves_an_archived_page_archived(wiki: Pools) -> None:
+    await merge(wiki, "dale-whitaker", "renee-castellano")
+    row = await page(wiki, "renee-castellano")
     async with scoped(wiki.background, SCOPE) as connection:
-        (row,) = await rulings.listed(connection, SCOPE)
-        await acts.restore_sentence(connection, SCOPE, ruling(row), now=NOW)
-        assert await rulings.listed(connection, SCOPE) == []
-    after = await whole(wiki, "bea-holm")
-    assert sorted(text_of(after).split("\n")) == sorted(text_of(before).split("\n"))
-    assert {one.memory_id for one in after.sections[0].sources} == {one.memory_id for one in before.sections[0].sources}
-    assert await is_replayed(wiki)
-
-
-async def test_report_ends_when_its_memory_is_corrected_or_forgotten(wiki: Pools, database: str) -> None:
-    await report(wiki, "bea-holm", WRONG)
-    await rename(wiki, "dale-whitaker", "Captain Dale")
-    await write(
-        wiki, [NewMemory("Bea Holm repairs violins in her cellar.", "m2", occurred_at=NOW - timedelta(hours=98))]
-    )
-    await again(wiki)
-    assert "violins" in text_of(await whole(wiki, "bea-holm"))
-    assert await holders(database, {"older": "clocks in her cellar"}) == {}, "also not in the log of acts"
-    acts_kept = "SELECT 1 FROM compile_batches WHERE kind = 'operator' AND items IS NOT NULL"
-    assert len(await fetch(database, acts_kept)) == 1, "an act without texts can still be replayed"
-    async with scoped(wiki.background, SCOPE) as connection:
-        assert "sentence" not in {one.kind for one in await rulings.listed(connection, SCOPE)}
-    await report(wiki, "bea-holm", "Dinner with Bea Holm lasted until midnight.")
-    await forget(wiki, "m3")
-    async with scoped(wiki.background, SCOPE) as connection:
-        assert "sentence" not in {one.kind for one in await rulings.listed(connection, SCOPE)}
+        await acts.archive_page(connection, SCOPE, row, now=NOW)
+    await undo(wiki)
+    assert (await page(wiki, "renee-castellano")).status == "archived"
+    assert (await page(wiki, "dale-whitaker")).status == "active"
