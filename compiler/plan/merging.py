@@ -274,14 +274,26 @@ def unmerge(
     """Return the items that undo a merge: `gone` with the texts it had, and `into` without them.
 
     `gone` is the archived page, None if a rebuild has deleted it: then all memories that `into` cites are read again. `links`
-    are the causes of the links of `into`, `standing` all rulings. Raises ActRefused if `into` was merged into a third page since:
-    the texts are there. An archived page stays archived.
+    are the causes of the links of `into`, `standing` all rulings. An archived page stays archived. Raises ActRefused if `into` was
+    merged into a third page since, which has the texts now, or renamed to a name of `gone`.
     """
     later = next((one for one in standing if one.kind is RulingKind.MERGED and one.page == into.key), None)
     if later is not None and later.into is not None:
         raise ActRefused(into.key.path, f"was merged into {later.into.path} since; undo that merge first")
-    undone = _unmerged(gone, merged, into, links, standing)
-    return undone if into.is_active else replace(undone, items=(*undone.items, ArchivePage(into.key)))
+    given = _given_since(merged, into, standing)
+    if given & set(markdown.alias_keys(into.title)):
+        raise ActRefused(into.key.path, f"was renamed to {into.title!r}, a name of the merged page; rename it first")
+    kept = [one for one in standing if (one.kind, one.page) != (RulingKind.NAME, into.key) or one.ref not in given]
+    undone = _unmerged(gone, merged, into, links, kept)
+    dropped = tuple(DropRuling(one) for one in standing if one not in kept)
+    archived = () if into.is_active else (ArchivePage(into.key),)
+    return replace(undone, items=(*dropped, *undone.items, *archived))
+
+
+def _given_since(merged: Ruling, into: Page, standing: Sequence[Ruling]) -> set[str]:
+    """Return the names of the merged page that `into` got by hand too, when it was renamed after the merge."""
+    own = (one for one in standing if one.kind is RulingKind.NAME and one.page == into.key)
+    return {one.ref for one in own if one.detail == MANUAL} & _ruled(_below(merged.page, standing), standing)
 
 
 def _unmerged(

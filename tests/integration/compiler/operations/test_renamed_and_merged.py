@@ -279,3 +279,20 @@ async def test_undone_merge_leaves_an_archived_page_archived(wiki: Pools) -> Non
     await undo(wiki)
     assert (await page(wiki, "renee-castellano")).status == "archived"
     assert (await page(wiki, "dale-whitaker")).status == "active"
+
+
+async def test_merge_is_undone_after_the_page_that_stays_has_given_back_the_others_name(wiki: Pools) -> None:
+    await merge(wiki, "bea-holm", "renee-castellano")
+    await rename(wiki, "renee-castellano", "Bea Holm")
+    with pytest.raises(ActRefused, match="was renamed to 'Bea Holm', a name of the merged page; rename it first"):
+        await undo(wiki)
+    await rename(wiki, "renee-castellano", "Renee Castellano")
+    await undo(wiki)
+    await again(wiki)
+    assert await is_replayed(wiki)
+    await reset(wiki, ResetMode.FULL)
+    await again(wiki, minutes=12)
+    bea, renee = await whole(wiki, "bea-holm"), await whole(wiki, "renee-castellano")
+    assert ("bea holm" in {one.alias for one in bea.aliases}, "repairs clocks" in text_of(bea)) == (True, True)
+    assert ("bea holm" in {one.alias for one in renee.aliases}, "red boat" in text_of(renee)) == (False, True)
+    assert "repairs clocks" not in text_of(renee)
