@@ -219,7 +219,7 @@ class Run:
             gone = [entry.memory_id for entry in batch.entries if entry.outcome is MemoryOutcome.GONE]
             # A hub ends with its lists, not with what was forgotten: the log of acts keeps its name.
             naming = () if batch.kind is BatchKind.AGGREGATION else items
-            notes = await forgetting.settle(connection, scope, gone, naming)
+            notes = await forgetting.settle(connection, scope, gone, naming, now=now)
             if batch.kind is BatchKind.STALE:
                 await forgetting.forget_settled_quotes(connection, scope, [one.memory_id for one in batch.entries])
             await ledger.write(connection, scope, batch.entries, now=now)

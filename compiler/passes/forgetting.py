@@ -12,14 +12,18 @@ from datetime import datetime
 
 from compiler.passes import leaf
 from compiler.passes.leaf import LeafDeps
-from compiler.plan.contract import DeletePage, Item
+from compiler.plan.contract import DeletePage, DropAlias, Item
+from compiler.plan.names.ruled import MANUAL, unkept_names
+from compiler.plan.names.ruled import rulings as rules_of
+from compiler.plan.text.markdown import alias_keys
 from compiler.plan.version import RULES
 from compiler.plan.vocabulary import vocabulary
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import CompileSettings
-from compiler.state import apply
+from compiler.state import apply, surroundings
 from compiler.state.access import OpenTransactionAccess
 from compiler.state.apply import UNLIMITED, ApplyOptions
+from compiler.state.row_mapping import ruling
 from compiler.state.substrates import OpenTransactionSubstrate
 from store.accounting import receipts
 from store.compile import answers, batches, ledger, scopes
@@ -30,7 +34,7 @@ from store.ontology import versions
 from store.scope import Scope
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
-from store.wiki import edge_ends, kept_edges, rulings, upkeep
+from store.wiki import candidates, edge_ends, kept_edges, rulings, upkeep
 
 _AT_ONCE = 200
 
@@ -46,7 +50,7 @@ async def forget(
     if not memory_ids:
         return ()
     await scopes.lock(connection, scope, now=now)
-    notes = await _delete_traces(connection, scope, memory_ids)
+    notes = await _delete_traces(connection, scope, memory_ids, now=now)
     await _mark(connection, scope, memory_ids, now=now)
     if is_built_in:
         settled = await standing.settle(connection, scope, None, now=now)
@@ -72,7 +76,7 @@ async def rebuild(connection: Connection, scope: Scope, memory_ids: Sequence[str
         some = memory_ids[start : start + _AT_ONCE]
         row = await scopes.lock(connection, scope, now=now)
         planned = await leaf.plan_stale(access, deps, changed=frozenset(), gone=frozenset(some))
-        notes |= dict.fromkeys(await settle(connection, scope, some, planned.items))
+        notes |= dict.fromkeys(await settle(connection, scope, some, planned.items, now=now))
         await ledger.queue_reread(connection, scope, planned.options["again"], now=now)
         await apply.write(connection, scope, planned.items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now, words))
         known = await ledger.read(connection, scope, some)
@@ -102,12 +106,14 @@ async def withdraw(connection: Connection, scope: Scope, memory_ids: Sequence[st
     Receipts keep their words. The caller enqueues the job.
     """
     await scopes.lock(connection, scope, now=now)
-    await _drop_quotes(connection, scope, memory_ids)
+    await _drop_quotes(connection, scope, memory_ids, now=now)
     await _mark(connection, scope, memory_ids, now=now)
     await scopes.mark_dirty(connection, scope, through=await feed.announce_forgotten(connection, scope), now=now)
 
 
-async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str], items: Iterable[Item]) -> Notes:
+async def settle(
+    connection: Connection, scope: Scope, memory_ids: Sequence[str], items: Iterable[Item], *, now: datetime
+) -> Notes:
     """Delete traces of the memories stored since they were forgotten, and traces of the pages that the items delete.
 
     Of a memory that stays but is no longer accepted, only quotes are deleted: receipts keep its words. Call it in the transaction
@@ -120,9 +126,9 @@ async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str]
         await kept_edges.drop_on_pages(connection, scope, [(key.type.value, key.slug) for key in deleted])
     stays = {one.memory_id for one in await memories.by_ids(connection, scope, memory_ids)} if memory_ids else set()
     if stays:
-        await _drop_quotes(connection, scope, sorted(stays))
+        await _drop_quotes(connection, scope, sorted(stays), now=now)
     lost = [one for one in memory_ids if one not in stays]
-    return await _delete_traces(connection, scope, lost) if lost else ()
+    return await _delete_traces(connection, scope, lost, now=now) if lost else ()
 
 
 async def forget_settled_quotes(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
@@ -135,7 +141,7 @@ async def forget_settled_quotes(connection: Connection, scope: Scope, memory_ids
         await rulings.forget_sentences(connection, scope, memory_ids)
 
 
-async def _delete_traces(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> Notes:
+async def _delete_traces(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> Notes:
     page_ids = await upkeep.pages_resting_on(connection, scope, memory_ids)
     notes = await forgotten.note(connection, scope, memory_ids, page_ids)
     known = await ledger.read(connection, scope, memory_ids)
@@ -143,15 +149,40 @@ async def _delete_traces(connection: Connection, scope: Scope, memory_ids: Seque
     refs = [*(("memory", one) for one in memory_ids), *(("page", str(one)) for one in page_ids)]
     await receipts.forget_texts(connection, scope, hashes, refs)
     await rulings.forget_sentences_on(connection, scope, page_ids)
-    await _drop_quotes(connection, scope, memory_ids)
+    await _drop_quotes(connection, scope, memory_ids, now=now)
     return notes
 
 
-async def _drop_quotes(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+async def _drop_quotes(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
     await answers.forget(connection, scope, memory_ids)
-    await rulings.forget(connection, scope, memory_ids)
+    await _drop_rulings(connection, scope, memory_ids, now=now)
     await kept_edges.forget(connection, scope, memory_ids)
     await upkeep.forget_sightings(connection, scope, memory_ids)
+
+
+async def _drop_rulings(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
+    """Delete the rulings that rest on the memories alone, and the names given by hand that no other ruling keeps.
+
+    This is no act of an operator: a log of it would keep the names.
+    """
+    before = [ruling(row) for row in await rulings.listed(connection, scope)]
+    await rulings.forget(connection, scope, memory_ids)
+    left = rules_of([ruling(row) for row in await rulings.listed(connection, scope)])
+    names = unkept_names(before, left)
+    if not names:
+        return
+    found = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in sorted(names)])
+    pages = await surroundings.pages(connection, scope, [one.page_id for one in found])
+    items = [
+        DropAlias(page.key, alias.key)
+        for page in pages.values()
+        for alias in page.aliases
+        if alias.key in names[page.key] and alias.origin == MANUAL and alias.key not in alias_keys(page.title)
+    ]
+    row = await scopes.lock(connection, scope, now=now)
+    ontology = await versions.newest_ontology(connection, scope.tenant_id)
+    known = vocabulary(ontology) if ontology else None
+    await apply.write(connection, scope, items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now, known))
 
 
 async def _mark(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from compiler.plan.contract import Alias, Page, PageKey, Ruling, RulingKind
 from compiler.plan.proposal import ProposedName, ProposedPage
 from compiler.plan.text.markdown import alias_keys, one_line, slug
+from store.text.texts import fold
 
 # Origins of names that an operator gave. A shared name also belongs to other pages.
 MANUAL, SHARED = "manual", "shared"
@@ -40,6 +41,11 @@ class Rulings:
             key = into
             seen.add(key)
         return key
+
+    def named_pages(self, name: str) -> frozenset[PageKey]:
+        """Return the pages to which rulings give a folded name, also one that they share with others."""
+        by_hand = (page for page, texts in self.manual.items() if name in map(fold, texts))
+        return frozenset((*self.names.get(name, ()), *by_hand))
 
     def unsaid_on(self, pages: Collection[PageKey]) -> dict[PageKey, tuple[Ruling, ...]]:
         """Return the SENTENCE rulings of each of the pages: its own, and those of pages that were merged into it."""
@@ -117,6 +123,19 @@ def rulings(every: Iterable[Ruling]) -> Rulings:
         merged,
         {key: tuple(one) for key, one in unsaid.items()},
     )
+
+
+def unkept_names(before: Iterable[Ruling], left: Rulings) -> dict[PageKey, set[str]]:
+    """Return the folded names that rulings gave pages, also by a merge, and that no ruling `left` gives there, by page."""
+    every = tuple(before)
+    ends = rulings(every)
+    named = [(one, ends.end(one.page)) for one in every if one.kind is RulingKind.NAME]
+    kept = {(end, one.ref) for one, end in named if one.page in left.named_pages(one.ref)}
+    found: dict[PageKey, set[str]] = {}
+    for one, end in named:
+        for page in {one.page, end} if (end, one.ref) not in kept else ():
+            found.setdefault(page, set()).add(one.ref)
+    return found
 
 
 def known_as(page: Page) -> str:

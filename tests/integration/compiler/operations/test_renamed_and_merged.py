@@ -22,11 +22,13 @@ from tests.support.compiler.ruled_wiki import (
     name,
     page,
     rename,
+    report,
     reset,
     text_of,
     undo,
     whole,
 )
+from tests.support.store.held_words import holders
 
 CAPTAIN = ("Captain Dale keeps a green parrot on deck.", "We met Captain Dale at the harbour bar.")
 CLOCKMAKER = ("The Clockmaker opened a second shop on Mill Lane.", "We asked the Clockmaker about a broken bell.")
@@ -241,6 +243,24 @@ async def test_archived_page_stays_away_when_a_memory_of_it_is_forgotten(wiki: P
     await again(wiki)
     assert (await page(wiki, "bea-holm")).status == "archived"
     assert "clocks" not in text_of(await whole(wiki, "bea-holm"))
+
+
+@pytest.mark.parametrize("last", ["m2", "m4"])
+async def test_names_given_by_hand_are_forgotten_with_the_memories_of_the_merged_page(
+    wiki: Pools, database: str, last: str
+) -> None:
+    """Also if the last one is cited nowhere, as its sentence was reported."""
+    await rename(wiki, "bea-holm", "Beatrix Holm")
+    await name(wiki, "bea-holm", "The clockmaker")
+    await name(wiki, "renee-castellano", "The swimmer")
+    await report(wiki, "bea-holm", "Bea Holm repairs clocks in her cellar.")
+    await merge(wiki, "bea-holm", "renee-castellano")
+    for memory_id in (*({"m0", "m2", "m3", "m4"} - {last}), last):
+        await forget(wiki, memory_id)
+    await again(wiki)
+    names = {one.alias for one in (await whole(wiki, "renee-castellano")).aliases}
+    assert ("the swimmer" in names, names & {"beatrix holm", "the clockmaker"}) == (True, set())
+    assert await holders(database, {"title": "Beatrix", "name": "clockmaker"}) == {}
 
 
 async def test_acts_that_make_no_sense_are_refused(wiki: Pools) -> None:
