@@ -145,4 +145,14 @@ gp mri icu vet physio chemo babysitter nanny solicitor chiropractor kiddo uni
 north south east west fourth fifth sixth seventh eighth ninth tenth
 """
 
-COMMON_WORDS = frozenset((_WORDS + _ROLES).split())
+# What notes about work, study and training begin with: `Incident: the API was down`, `App router migration is done`.
+_NOTED = """
+ablation ablations api app appendix baseline baselines breakfast bug bugs call calls churn context dashboards dataset datasets
+deadline deadlines deadlift deadlifts demo deploy deployment deployments dinner downgrade draft drafts env escalation escalations
+exception exceptions experiment experiments fix fixes hotfix incident incidents invoice invoices kickoff linter lunch meeting
+meetings migration migrations note notes onboarding outage outages physiotherapist plan plans question questions rebuttal reminder
+reminders renewal renewals retries retro retry rollback rollbacks set sets squat squats standup standups submission submissions
+summary supervisor ticket tickets todo todos update upgrade upgrades user users warmup webhook webhooks workout workouts
+"""
+
+COMMON_WORDS = frozenset((_WORDS + _ROLES + _NOTED).split())

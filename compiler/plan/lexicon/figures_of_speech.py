@@ -68,5 +68,9 @@ FIGURES_OF_SPEECH = """
   family_car an_hour_flight handwriting hand_writing kids_book kids_books health_benefits
   friends_from_church church_friends friends_from_the_gym gym_friends gym_friend gym_buddy gym_buddies friends_from_school
   school_friends school_friend friends_from_college college_friends college_friend friends_from_work work_friends
+  author_order first_author first_authors second_author last_author lead_author co_author co_authors coauthor coauthors
+  corresponding_author family_booking family_bookings family_appointment family_appointments family_ticket family_tickets
+  family_pass family_plan family_room family_rooms family_discount family_account family_sharing family_package
+  family_doctor family_medicine family_practice family_law family_court
   art_scene art_style be_doctors doctor_strange ninja_turtles mutant_ninja_turtles
 """

@@ -75,6 +75,7 @@ _UNDECIDED = re.compile(
     r"|\basked (?:who|what|whether|if|when|how|why)\b",
     re.IGNORECASE,
 )
+_TURN = re.compile(r" but |, (?=(?:he|she) )", re.IGNORECASE)
 # What another asks for or says.
 _OTHERS_SAY = re.compile(
     r"(?<!\bi )(?<!\bwe )(?<!['’]ve )\basked (?:for|that|us|me)\b[^,;.]*$"
@@ -219,15 +220,19 @@ def _ruled(text: str, henceforth: re.Match[str]) -> str:
 
 
 def _after_turn(before: str) -> str:
-    """Return the clause of a sentence after `but`, with the name that it begins with: of `Ana is well but has promised to rest`,
-    `Ana has promised to rest`; the sentence if no clause follows (`anything but meat`).
+    """Return the last clause of a sentence, after `but` or a comma, with the name that it begins with: of `Ana is well but has
+    promised to rest` or `Ana came, she has promised to rest`, `Ana has promised to rest`; the sentence if no clause follows
+    (`anything but meat`).
     """
-    told, _, turned = before.strip().rpartition(" but ")
-    first = plain_key(turned).partition(" ")[0]
+    *every, turned = _TURN.split(before.strip())
+    told = every[0] if every else ""
+    first, _, rest = turned.partition(" ")
     name = next((one.name for one in runs(told) if told.startswith(one.name)), "")
+    if name and first.lower() in ("he", "she"):
+        return f"{name} {rest}"
     if told and _SUBJECT.match(turned):
         return turned
-    return f"{name} {turned}" if name and first in PREDICATES else before.strip()
+    return f"{name} {turned}" if name and plain_key(first) in PREDICATES else before.strip()
 
 
 def _is_own(sentence: str, before: str) -> bool:

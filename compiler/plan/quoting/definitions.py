@@ -33,7 +33,6 @@ _ANY = _table()
 _IS, _TITLES, _AN, _MY = _ANY["is"], _ANY["before a name"], _ANY["article"], _ANY["possessive"]
 _NO_OFFICE = frozenset(_ANY["no office"].split("|")) | STOP_WORDS
 _LABEL_WORDS = 4
-_SHORT_WORDS = 15
 _NAME_WORDS = 3
 
 # Signs in a marked sentence: the subject's name, a label, a comma or opening bracket (a definition may follow), another stop.
@@ -66,7 +65,6 @@ _BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
 _ENDED = re.compile(rf"\b(?:{'|'.join(one for every in definition_words.ENDINGS.values() for one in every)})\b")
 _OTHERS = re.compile(rf"{_NAME} .*\b(?:he|she|they|it|er|sie|ella|ele|ela|il|elle)\b")  # `she left`
 _COMING = re.compile(rf"\b(?:{_ANY['will be']})\b")
-_JUST_DONE = re.compile(r"\b(?:has|have|ha|han|hat|haben) \w+")
 # `Jon runs the lab`; `Jon is 40 and works at the lab`; `colleague Jon`.
 _AGED = rf"(?:(?:{_IS}) \d+ (?:\w+ ){{0,3}}?(?:{_ANY['and']}) |\d+ )?"
 _WORKS = rf"(?:{_ANY['works']})(?: \S+){{0,4}} (?:{_ANY['works at']})\b"
@@ -135,12 +133,6 @@ def definition(sentence: str, keys: Collection[str]) -> int:
     return max(found, 5) if _has_bracket(text, keys) else found
 
 
-def is_passing(sentence: str) -> bool:
-    """Return whether a sentence tells of a plan or of what somebody has just done: `Jon wants to try it`, `Jon has joined`."""
-    text = plain_key(sentence)
-    return bool(_COMING.search(text) or _JUST_DONE.search(text))
-
-
 def is_home(sentence: str, keys: Collection[str], *, is_living: bool = False) -> bool:
     """Return whether a sentence says that somebody lives in the subject, comes from it or moved there, and does not deny it; if
     `is_living`, only that somebody lives there.
@@ -148,16 +140,6 @@ def is_home(sentence: str, keys: Collection[str], *, is_living: bool = False) ->
     said = (_signed(clause, key) for clause in _every_clause(sentence, keys) for key in keys)
     homes = ((one, match) for one in said if (match := (_IS_LIVED_IN if is_living else _IS_HOME).search(one)))
     return any(not (_NOBODY.search(one[: match.start()]) or _NOT_IN_IT.search(match[0])) for one, match in homes)
-
-
-def is_lasting(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether a short sentence says only who or what the subject is, or what it works: `Jon is an architect`, and neither
-    `Jon, an architect, is ill` nor `Jon left the lab`.
-    """
-    clauses = _every_clause(sentence, keys)
-    said = [_signed(clause, key) for clause in clauses for key in keys]
-    is_state = any(_IS_KIND.match(one) or _KIND_IS.match(one) or _HAS_ROLE.match(one) for one in said)
-    return is_state and len(clauses[0].split()) <= _SHORT_WORDS and not any(map(_ENDED.search, said))
 
 
 def _every_clause(sentence: str, keys: Collection[str]) -> list[str]:

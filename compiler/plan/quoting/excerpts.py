@@ -214,16 +214,12 @@ def line(sentence: str, memory: BatchMemory) -> str:
     A list marker before the sentence is left out.
     """
     sentence = bare(sentence)
-    return past.inert(f"- {day_of(sentence, memory)}{escape(sentence)}")
-
-
-def day_of(sentence: str, memory: BatchMemory) -> str:
-    """Return the prefix for a sentence that is relative to its day (`2026-03-01: `), empty for any other."""
-    return _day(memory) if tells_day(sentence) else ""
+    day = _day(memory) if tells_day(sentence) else ""
+    return past.inert(f"- {day}{escape(sentence)}")
 
 
 def dated(sentence: str, memory: BatchMemory) -> str:
-    """Return a sentence with the day of its memory before it, once: what was decided holds from then on, and may be reversed."""
+    """Return a sentence with the day of its memory before it, once."""
     return sentence if sentence.startswith(_day(memory)) else f"{_day(memory)}{sentence}"
 
 

@@ -11,8 +11,8 @@ from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of
-from compiler.plan.quoting.definitions import KIND, clause, definition, is_home, is_lasting, is_passing, without_longer
-from compiler.plan.quoting.excerpts import bare, dated, day_of, founds, naming, tells_day
+from compiler.plan.quoting.definitions import KIND, clause, definition, is_home, without_longer
+from compiler.plan.quoting.excerpts import bare, dated, founds, naming, tells_day
 from compiler.plan.quoting.weighing import POINTING, is_central, is_liking, is_listed, is_subject, theme_place
 from compiler.plan.text.change import content_words
 from compiler.plan.text.kin import is_of_kin
@@ -91,9 +91,8 @@ OLDEST = datetime.min.replace(tzinfo=UTC)
 def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Collection[str]) -> tuple[str, BatchMemory]:
     """Return the opening line of a page about the subject with these keys, and its memory. `found` needs at least one sentence.
 
-    The line of a place is its kind and city; of any other subject, the best sentence. A sentence that may stop being true has its
-    day before it: one about a name that says more than who or what it is, or one of a note about a theme that tells of a plan or
-    news.
+    The line of a place is its kind and city; of any other subject, the best sentence with its day before it, since most of what
+    is said may stop being true.
     """
     every = list(found)
     for memory, _ in every:
@@ -102,11 +101,7 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
     newest = {sentence: memory for memory, lines in every for sentence in reversed(lines)}
     best = opening(newest, keys, {sentence: memory.occurred_at for sentence, memory in newest.items()})
     text = clause(bare(lead(best, keys)), keys)
-    if any(map(theme_of, keys)):
-        may_end = not speaker_of(text) and is_passing(text)
-    else:
-        may_end = not is_lasting(COPULA.sub(" est ", text), keys)
-    return dated(text, newest[best]) if may_end else day_of(text, newest[best]) + text, newest[best]
+    return dated(text, newest[best]), newest[best]
 
 
 def place_line(memory: BatchMemory, keys: Collection[str]) -> str:

@@ -35,7 +35,8 @@ _INSTITUTION_WORDS = """
 boys girls high primary secondary academy college school schools hospital infirmary general station airport town hall council
 vets veterinary surgery practice clinic pharmacy bakery garage library museum theatre cinema church chapel farm farms flats
 estate mill harbour marina cathedral festival marathon market railway united rovers wanderers athletic fc afc rfc cricket rugby
-football club
+football club university institute polytechnic zoo gallery orchestra opera symphony philharmonic derby fringe carnival parkrun
+half triathlon gazette tribune
 """
 _INSTITUTIONS = frozenset(_INSTITUTION_WORDS.split())
 _IN_TOWN = r"\b(?:[Ii]n|[Oo]utside|[Nn]ear|[Aa]round|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"

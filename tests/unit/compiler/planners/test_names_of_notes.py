@@ -90,6 +90,8 @@ def test_note_names_whom_it_has_in_the_genitive_or_dative() -> None:
         (("Vorsitzende ist Frauke Dierks.", "Frauke möchte neue Tore."), {"Frauke Dierks"}),
         (("Die Regatta war verregnet.", "Wir fahren nicht zur Regatta."), set()),
         (("The buyer is called Renata Prado.", "Renata offered a lower fee."), {"Renata Prado"}),
+        (("Incident: the queue was full.", "Incident: a disk was lost.", "Incident closed."), set()),
+        (("App routes are typed now.", "App routes moved to the web team.", "The app is slow."), set()),
     ],
 )
 def test_word_that_only_opens_sentences_is_a_name_by_what_it_does(texts: tuple[str, ...], found: set[str]) -> None:
@@ -195,3 +197,16 @@ def test_role_or_direction_alone_is_no_name() -> None:
     assert (
         titles("The vet rang in May.", "Vet said it is fine.", "Vet wants to see him.", "Class East is loud.") == set()
     )
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (("The job runs in Europe/Lisbon.", "We set Europe/Lisbon for it.", "The depot in Lisbon is new."), set()),
+        (("Ana applied to UIP's DNP program.", "UIP's DNP program took Ana.", "UIP is in Faro."), {"Ana", "UIP"}),
+    ],
+)
+def test_time_zone_is_no_city_and_the_owner_before_a_name_is_no_part_of_it(
+    texts: tuple[str, ...], found: set[str]
+) -> None:
+    assert titles(*texts) == found

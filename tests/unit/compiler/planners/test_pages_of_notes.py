@@ -145,14 +145,15 @@ def test_newer_memory_of_an_equal_line_opens_the_page_in_whatever_order_they_com
     texts = ("We hired Ada last week.", "Ada is the lead of Lynx.", "Ada is the head of data.")
     seen = tuple(memory(f"m{at}", text, day=at) for at, text in enumerate(texts))
     page = made_in(seen)
-    assert page.summary == texts[2]
+    best = f"2026-03-03: {texts[2]}"
+    assert page.summary == best
     for last in range(3):
         first = tuple(one for at, one in enumerate(seen) if at != last)
         before = made_in(first)
         times = {one.memory_id: one.occurred_at for one in seen}
         later = LeafBatch((seen[last],), pages=(before,), said_at=times)
         items = leaf.decide(later, extractive.plan_leaf(later), Matches()).items
-        assert [item.summary for item in items if isinstance(item, WriteSummary)] == ([texts[2]] if last == 2 else [])
+        assert [item.summary for item in items if isinstance(item, WriteSummary)] == ([best] if last == 2 else [])
 
 
 def made_in(seen: Iterable[BatchMemory]) -> Page:
@@ -170,7 +171,7 @@ def test_page_whose_opening_is_forgotten_opens_with_the_best_that_is_left() -> N
     left = {name: one for name, one in seen.items() if name != "m2"}
     decision = stale.decide(StaleView((page,), frozenset(), frozenset({"m2"}), left), is_quoting=True)
     (draft,) = [draft for draft in decision.drafts if draft.section.slug == ""]
-    assert extractive.write_section(draft) == texts[1]
+    assert extractive.write_section(draft) == f"2026-03-02: {texts[1]}"
     assert [one.memory_id for one in draft.section.sources] == ["m1"]
 
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compiler.plan.quoting.definitions import is_lasting
 from compiler.plan.quoting.openings import opening, opening_line
 from tests.support.compiler.plan_cases import START, memory
 
@@ -107,31 +106,21 @@ def test_clause_about_another_is_no_part_of_an_opening() -> None:
     assert opening_line([(seen, (seen.text,))], {"strix"}) == ("2026-03-01: Strix is only used in Chile.", seen)
     assert opening_line([(seen, (seen.text,))], {"adler"}) == (f"2026-03-01: {seen.text}", seen)
     told = memory("m2", "Sara is a baker and Tim is a nurse.")
-    assert opening_line([(told, (told.text,))], {"tim"})[0] == "Tim is a nurse."
+    assert opening_line([(told, (told.text,))], {"tim"})[0] == "2026-03-01: Tim is a nurse."
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "is_dated"),
+    ("key", "text"),
     [
-        ("olga", "Olga is nervous about the race.", True),
-        ("olga", "Lunch at the harbour with Olga.", True),
-        ("olga", "Olga is our new caretaker.", False),
-        ("olga", "Olga runs the bakery.", False),
-        ("olga", "Olga, our new caretaker, is ill.", True),
-        ("olga", "Olga was our caretaker and left the house.", True),
-        ("olga", "My niece Olga, who is 4, speaks Dutch to her cat.", True),
-        ("pottery", "Olga loves pottery.", False),
-        ("pottery", "Olga burned nine cups in pottery yesterday.", True),
+        ("olga", "Olga is nervous about the race."),
+        ("olga", "Manager at the bakery is called Olga"),
+        ("olga", "2026-03-01: Olga runs the bakery."),
+        ("pottery", "Olga loves pottery."),
     ],
 )
-def test_opening_that_may_stop_being_true_tells_its_day(key: str, text: str, *, is_dated: bool) -> None:
+def test_opening_tells_its_day_once_since_it_may_stop_being_true(key: str, text: str) -> None:
     seen = memory("m1", text)
-    assert opening_line([(seen, (text,))], {key}) == (f"2026-03-01: {text}" if is_dated else text, seen)
-
-
-def test_sentence_is_lasting_or_not_whichever_name_comes_first() -> None:
-    text = "Olga Baker is the architect of our new house by the old harbour in east Porto."
-    assert is_lasting(text, ("olga baker", "olga")) == is_lasting(text, ("olga", "olga baker"))
+    assert opening_line([(seen, (text,))], {key}) == (f"2026-03-01: {text.removeprefix('2026-03-01: ')}", seen)
 
 
 def test_theme_opens_with_what_is_told_and_not_with_what_somebody_says_of_it() -> None:
@@ -284,19 +273,3 @@ def test_place_opens_with_the_kind_that_its_name_bears(name: str, types: list[st
     place = {"name": name, "city": "Vigo", "types": types}
     seen = replace(memory("m1", "Twenty lengths before work."), metadata={"place": place})
     assert opening_line([(seen, (seen.text,))], {name.lower()})[0] == line
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("Omar wants to try a kiln of pottery in April.", "2026-03-01: Omar wants to try a kiln of pottery in April."),
-        ("Omar has joined the pottery class.", "2026-03-01: Omar has joined the pottery class."),
-        ("Omar made pottery at school.", "Omar made pottery at school."),
-        ("Omar loves pottery.", "Omar loves pottery."),
-        ("Pottery is the art of clay.", "Pottery is the art of clay."),
-        ("Omar: I made pottery at school.", "Omar: I made pottery at school."),
-    ],
-)
-def test_opening_of_a_theme_tells_its_day_if_it_is_a_plan_or_just_done(text: str, line: str) -> None:
-    seen = memory("m1", text)
-    assert opening_line([(seen, (seen.text,))], {"pottery"})[0] == line

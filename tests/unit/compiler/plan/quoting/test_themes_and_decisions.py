@@ -601,6 +601,7 @@ def test_like_is_a_preference_only_as_a_verb() -> None:
             "See the dentist once a year and the doctor twice",
         ),
         ("We're full, but he eats with us on Sundays from now on.", "He eats with us on Sundays"),
+        ("Ada joined the web team, she owns the shop from now on.", "Ada owns the shop"),
         (
             "Ada decided against the plot by the river after the rains of April put the road under water.",
             "Against the plot by the river",

@@ -84,13 +84,13 @@ def test_theme_opens_with_a_sentence_whose_subject_it_is() -> None:
         "The choir sings in Faro in June.",
         "Rui and Ana know each other from the choir of the town.",
     )
-    assert pages["Singing"].summary == "The choir sings in Faro in June."
+    assert pages["Singing"].summary.endswith(": The choir sings in Faro in June.")
     pages = made(
         "Missed choir because of a long flu in May.",
         "On Tuesdays I sing in the choir of the town.",
         "Rui came to the choir with a friend.",
     )
-    assert pages["Singing"].summary == "On Tuesdays I sing in the choir of the town."
+    assert pages["Singing"].summary.endswith(": On Tuesdays I sing in the choir of the town.")
 
 
 @pytest.mark.parametrize(
