@@ -142,6 +142,9 @@ Therapy | Therapie | Terapia | Terapia | Thérapie
 Stress | Stress | Estrés | Estresse | Stress
 Sleep | Schlaf | Sueño | Sono | Sommeil
 Weight | Gewicht | Peso | Peso | Poids
+Blood pressure | Blutdruck | Tensión arterial | Pressão arterial | Tension artérielle
+Teeth | Zähne | Dientes | Dentes | Dents
+Rowing | Rudern | Remo | Remo | Aviron
 Self-care | Selbstfürsorge | Autocuidado | Autocuidado | Prendre soin de soi
 Hair and beauty | Haare und Schönheit | Pelo y belleza | Cabelo e beleza | Coiffure et beauté
 Pregnancy and babies | Schwangerschaft und Babys | Embarazo y bebés | Gravidez e bebês | Grossesse et bébés

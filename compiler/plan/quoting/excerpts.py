@@ -24,6 +24,7 @@ from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, THIR
 
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
+_FIGURE = re.compile(r"\d")  # `Weight 97 kg.` tells enough
 MOST_FOLLOWING = 2
 LEAST_EXAMPLES = 3
 LONG_CHARS = 160
@@ -98,7 +99,12 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
         naming = tuple(one for one in _with_following(every, keys) if _is_telling(one, keys, least))
         telling = [one for one in every if _is_telling(one, keys)]
     else:
-        telling = [one for one in every if _is_telling(one, keys) and not (is_said and is_reply(one))]
+        telling = [
+            one
+            for one in every
+            if _is_telling(one, keys, LEAST_WORDS - (not is_said and bool(_FIGURE.search(one))))
+            and not (is_said and is_reply(one))
+        ]
         naming = tuple(
             one
             for one in telling

@@ -116,3 +116,10 @@ def test_town_where_somebody_lives_has_a_page_from_two_memories() -> None:
     assert made("Ana has lived in Harnow since 2003.", "The band plays at the Harnow carnival.").keys() == {"Harnow"}
     assert made("The book club moved to Harnow for May.", "Joined the call on Harnow from the kitchen.") == {}
     assert made("We met a dealer from Harnow.", "The band plays at the Harnow carnival.") == {}
+
+
+def test_figure_of_a_theme_makes_a_short_note_telling() -> None:
+    pages = made("Weight 97.6 kg.", "Weight 95 kg, waist 106 cm.", "Weight is 93 kg.", "Weight fine.")
+    assert len(pages["Weight"].sections[0].body_md.splitlines()) == 3
+    assert made("Slept badly.", "Slept well.", "Slept badly.") == {}
+    assert made("Sleeps about 5.5 hours.", "Sleep: 6 hours on average.", "Slept 7 hours.").keys() == {"Sleep"}
