@@ -17,6 +17,7 @@ from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.places.addresses import city_of_address, is_address
 from compiler.plan.text.markdown import alias_keys, one_line, plain_key, slug, unescape
+from compiler.plan.text.sentences import undated
 from compiler.plan.text.words import NO_NAMES
 
 MIN_MEMORIES = 2
@@ -214,7 +215,7 @@ def from_people(opened: Mapping[PageKey, Iterable[Page]], people: Iterable[Page]
 
 def names_in_summaries(pages: Iterable[Page]) -> tuple[str, ...]:
     """Return the folded names in the summaries of pages, sorted."""
-    summaries = [unescape(page.summary) for page in pages]
+    summaries = [undated(unescape(page.summary)) for page in pages]
     names = {one.name for text in summaries for one in runs(text)} | {speaker_of(text) for text in summaries}
     return tuple(sorted({key for name in names for key in alias_keys(name)}))
 

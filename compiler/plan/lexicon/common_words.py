@@ -147,12 +147,11 @@ north south east west fourth fifth sixth seventh eighth ninth tenth
 
 # What notes about work, study and training begin with: `Incident: the API was down`, `App router migration is done`.
 _NOTED = """
-ablation ablations api app appendix baseline baselines breakfast bug bugs call calls churn context dashboards dataset datasets
-deadline deadlines deadlift deadlifts demo deploy deployment deployments dinner downgrade draft drafts env escalation escalations
-exception exceptions experiment experiments fix fixes hotfix incident incidents invoice invoices kickoff linter lunch meeting
-meetings migration migrations note notes onboarding outage outages physiotherapist plan plans question questions rebuttal reminder
-reminders renewal renewals retries retro retry rollback rollbacks set sets squat squats standup standups submission submissions
-summary supervisor ticket tickets todo todos update upgrade upgrades user users warmup webhook webhooks workout workouts
+ablation ablations api app appendix breakfast call calls dashboards dataset datasets deadline deadlines deadlift deadlifts
+deployment deployments dinner env escalation escalations exception exceptions hotfix incident incidents kickoff linter lunch
+meeting meetings migration migrations note notes outage outages physiotherapist plan plans question questions quote quotes
+rebuttal renewals retries rollback rollbacks standup standups summary ticket tickets todo todos user users warmup webhook
+webhooks
 """
 
 COMMON_WORDS = frozenset((_WORDS + _ROLES + _NOTED).split())

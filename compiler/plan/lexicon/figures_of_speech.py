@@ -71,6 +71,6 @@ FIGURES_OF_SPEECH = """
   author_order first_author first_authors second_author last_author lead_author co_author co_authors coauthor coauthors
   corresponding_author family_booking family_bookings family_appointment family_appointments family_ticket family_tickets
   family_pass family_plan family_room family_rooms family_discount family_account family_sharing family_package
-  family_doctor family_medicine family_practice family_law family_court
+  family_law family_court font_weight loss_weight paper_weight luggage_weight parcel_weight rowing_about rowing_over rowing_with
   art_scene art_style be_doctors doctor_strange ninja_turtles mutant_ninja_turtles
 """

@@ -155,11 +155,10 @@ Gymnastics: gymnastics gymnast gimnasia turnen
 Yoga: yoga yoga_class yoga_classes yoga_studio aerial_yoga
 Pilates: pilates
 Meditation: meditation meditate meditating meditated mindfulness meditacion meditar meditacao achtsamkeit
-Rowing: rowing rowed rower rowers rudern remo aviron
-Workouts: workout workouts working_out gym exercise? exercising weightlifting weight_training deadlift deadlifts squats
-  bench_press pull_ups push_ups kettlebell dumbbells
-  strength_training lifting_weights personal_trainer fitness bootcamp boot_camp boot_camps crossfit gimnasio
-  academia_de_ginastica fitnessstudio training_im_fitness salle_de_sport
+Rowing: rowing rowed_0 rower rowers rudern aviron
+Workouts: workout workouts working_out gym exercise? exercising weightlifting weight_training deadlift deadlifts bench_press
+  kettlebell dumbbells strength_training lifting_weights personal_trainer fitness bootcamp boot_camp boot_camps crossfit
+  gimnasio academia_de_ginastica fitnessstudio training_im_fitness salle_de_sport
 Sports training: training_camp training_session training_sessions practice_session my_coach our_coach the_coach? coaching?
   entrenador treinador entraineur
 Tournaments and matches: tournament tournaments championship championships finals? playoff playoffs torneo torneio
@@ -221,7 +220,7 @@ Sushi: sushi
 Pasta: pasta spaghetti lasagna ravioli
 Tacos: taco tacos taqueria
 Barbecue: barbecue bbq grilling grill_party churrasco asado grillen
-Vegan and vegetarian food: vegan vegans vegetarian vegetarians pescatarian plant_based vegano vegetariano vegetarisch vegan_food dairy_free
+Vegan and vegetarian food: vegan vegetarian pescatarian plant_based vegano vegetariano vegetarisch vegan_food dairy_free
 Healthy eating: healthy_eating healthy_food healthy_meals healthy_meal eating_healthy healthier? diet diets nutrition
   nutritionist meal_prep salad? salads? alimentacion_sana alimentacao_saudavel ernahrung
 Eating out: restaurant restaurants restaurante restaurantes brunch dinner_out dine_out diner
@@ -229,12 +228,12 @@ Picnics: picnic picnics piquenique picknick pique_nique
 """
 _HEALTH = """
 Allergies: allergy allergies allergic alergia alergias alergico alergica allergie allergien allergisch allergique
-Health: health health_issues health_scare doctor doctors surgery medical_checkup checkup check_up medication
+Health: health family_doctor health_issues health_scare doctor doctors surgery medical_checkup checkup check_up medication
   salud saude gesundheit arzt sante medecin medico
 Illness: flu the_flu sore_throat cough coughing ear_infection sinus_infection stomach_bug food_poisoning got_sick been_sick
   im_sick feeling_sick feel_sick gripe grippe erkaltet erkaltung resfriado
 Blood pressure: blood_pressure hypertension tension_arterial pressao_arterial blutdruck
-Teeth: dentist dentists dental_appointment toothache root_canal wisdom_tooth wisdom_teeth molar molars dentista zahnarzt zahnarztin dentiste
+Teeth: dentist dentists dental_appointment toothache root_canal wisdom_tooth wisdom_teeth dentista zahnarzt zahnarztin dentiste
 Injuries and recovery: injury injuries injured sprained sprain ankle_injury knee_injury knee_pain back_pain shoulder_pain
   neck_pain meniscus tendonitis tendinitis sciatica physio physiotherapist physical_therapy physiotherapy rehab?
   lesion lesao verletzung blessure
@@ -243,9 +242,12 @@ Mental health: mental_health anxiety depression? depressed? panic_attack burnout
 Therapy: therapy therapist therapists counseling counselling counselor counselors psicoterapia terapia terapeuta
   therapie
 Stress: stress stressed stressful stress_relief overwhelmed? estres estresse stressig
-Sleep: sleep insomnia sleeping_better sleep_schedule sleeps_0 sleeps_about_0 slept_0 slept_badly slept_poorly slept_well
-  sleeping_badly sleeping_poorly sleeping_well falling_asleep fall_asleep dormir schlafen schlaf sommeil
-Weight: weight? weight_0 weight_is_0 weighs_0 weighed_0 weigh_0 lose_weight losing_weight weight_loss lost_weight overweight bajar_de_peso perder_peso abnehmen
+Sleep: sleep insomnia sleeping_better sleep_schedule sleeps_0_hours sleeps_0_0_hours sleeps_about_0_hours sleeps_about_0_0_hours
+  slept_0_hours slept_0_0_hours slept_badly slept_poorly sleeping_badly sleeping_poorly trouble_sleeping trouble_falling_asleep
+  dormir schlafen schlaf sommeil
+Weight: weight? weight_0_kg weight_0_0_kg weight_is_0_kg weight_is_0_0_kg weight_0_lbs weight_0_lb i_weigh_0 i_weighed_0
+  he_weighs_0 she_weighs_0 user_weighs_0 lose_weight losing_weight weight_loss lost_weight overweight bajar_de_peso perder_peso
+  abnehmen
 Self-care: self_care me_time spa massage massages skincare skin_care autocuidado selbstfursorge
 Hair and beauty: haircut hairstyle hair_color makeup blonde salon hair_salon
 Pregnancy and babies: pregnant pregnancy newborn baby_shower ultrasound embarazo embarazada gravidez gravida schwanger
@@ -299,11 +301,11 @@ Business: business? businesses startup startups entrepreneur entrepreneurship ow
   clothing_store online_store investors customers? clients? business_plan negocio negocios empresa unternehmen? gewerbe
   entreprise
 Marketing: marketing advertising ad_campaign ad_campaigns branding
-Finance: finance? finances personal_finance budgeting stocks? crypto bitcoin savings finanzas financas finanzen
+Finance: finance? finances personal_finance budgeting stocks? crypto bitcoin savings mortgage finanzas financas finanzen
   geldanlage
-Rent and housing: rent_is the_rent my_rent his_rent her_rent our_rent their_rent 0_rent monthly_rent landlord? lease mortgage
-  mortgages flat_viewing flat_viewings house_viewing house_viewings viewing_flats buying_a_flat buying_a_house apartment?
-  apartments? new_house new_home new_place house_hunting moved_into moving_into moving_out alquiler aluguel mietvertrag wohnung
+Rent and housing: rent_is the_rent my_rent his_rent her_rent our_rent their_rent monthly_rent landlord? lease mortgage mortgages
+  flat_viewing flat_viewings house_viewing house_viewings viewing_flats buying_a_flat buying_a_house apartment? apartments?
+  new_house new_home new_place house_hunting moved_into moving_into moving_out alquiler aluguel mietvertrag wohnung
   wohnungssuche appartement loyer
 Home renovation: renovation renovations renovating renovated renovate remodeling remodel kitchen_remodel
   home_improvement reforma reformas renovierung travaux

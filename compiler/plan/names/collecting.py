@@ -28,7 +28,8 @@ from compiler.plan.text.german_nouns import determines, is_german_compound, is_g
 from compiler.plan.text.kin import introductions, kind_of
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.nicknames import nicknames
-from compiler.plan.text.persons import acting, acts, greeted
+from compiler.plan.text.persons import acting, acts, greeted, is_verb
+from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import HONORIFICS, PERSONAL, THIRD_PERSON
 
 OFTEN_TOGETHER = 3
@@ -196,12 +197,16 @@ def _is_small_name(subject: Subject) -> bool:
 
 
 def _is_bare(key: str, text: str) -> bool:
-    """Return whether a German text has the word without a determiner: `Emre kam`, `am Kalkhof`, and not `der Schuppen`."""
-    words = plain_key(text).split()
-    return any(
-        word == key and (before in _CONTRACTED or not determines(before))
-        for before, word in zip(("", *words), words, strict=False)
-    )
+    """Return whether a German text has the word without a determiner: `Emre kam`, `am Kalkhof`, and not `der Schuppen`.
+
+    Nor a verb that opens a sentence: `Trainiert jetzt`.
+    """
+    for words in (plain_key(one).split() for one in sentences(text)):
+        for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False):
+            is_opening_verb = not before and key.endswith(("t", "te")) and not is_verb(after)
+            if word == key and not is_opening_verb and (before in _CONTRACTED or not determines(before)):
+                return True
+    return False
 
 
 def _recall(subject: Subject, mention: Mention, earlier: Mapping[str, BatchMemory]) -> None:

@@ -28,6 +28,7 @@ MAX_SENTENCE_WORDS = 16
 _DECIDED = re.compile(
     r"""(?<!not\s)(?<!n't\s)\b(?:
         (?:decided|chose|opted|we\sagreed|resolved)\s(?:together\s|finally\s|today\s)?(?:to|on|against|that\swe|that\si|that(?!\s(?:he|she|they|it|you)\b))
+        | decided(?=\snot\sto\b) | chose(?=\s(?:\S+\s){1,6}over\s)
         | made\s(?:up\s(?:my|our|his|her|their)\smind|(?:the|a)\sdecision)\sto
         | settled\son | (?:i|we)(?:['’]ll|\swill|['’]m\sgoing\sto|['’]re\sgoing\sto)\sgo\swith
         | (?:(?:hemos|han|he|ha|foi|ficou)\s(?:decidido|acordado|combinado)|quedamos\sen)(?:\sque)?
@@ -75,11 +76,10 @@ _UNDECIDED = re.compile(
     r"|\basked (?:who|what|whether|if|when|how|why)\b",
     re.IGNORECASE,
 )
-_TURN = re.compile(r" but |, (?=(?:he|she) )", re.IGNORECASE)
 # What another asks for or says.
 _OTHERS_SAY = re.compile(
     r"(?<!\bi )(?<!\bwe )(?<!['’]ve )\basked (?:for|that|us|me)\b[^,;.]*$"
-    r"|\bsays (?!(?:i|we|he|she|they|it|that)\b)[^,;.]*$",
+    r"|\bsays (?!(?:i|we|he|she|they|it|that)\b)[^,;.]*$|\bwants (?!to\b)\w+(?: \w+)? to\b",
     re.IGNORECASE,
 )
 # `No bass after eight and he gave me some leeks`: another clause.
@@ -196,7 +196,7 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
         _, colon, clause = decided.partition(": ")
         if colon and _COMMITTED.search(clause) and not FIRST_PERSON.isdisjoint(plain_key(clause).split()[:1]):
             return clause
-        return "" if _EVERYDAY.match(decided) and not _LASTING.search(decided) else decided
+        return "" if _EVERYDAY.match(decided.removeprefix("not ")) and not _LASTING.search(decided) else decided
     if henceforth and (ruled := _ruled(text, henceforth)):
         return ruled
     return text if is_tagged and _COMMITTED.search(text) else ""
@@ -220,19 +220,15 @@ def _ruled(text: str, henceforth: re.Match[str]) -> str:
 
 
 def _after_turn(before: str) -> str:
-    """Return the last clause of a sentence, after `but` or a comma, with the name that it begins with: of `Ana is well but has
-    promised to rest` or `Ana came, she has promised to rest`, `Ana has promised to rest`; the sentence if no clause follows
-    (`anything but meat`).
+    """Return the clause of a sentence after `but`, with the name that it begins with: of `Ana is well but has promised to rest`,
+    `Ana has promised to rest`; the sentence if no clause follows (`anything but meat`).
     """
-    *every, turned = _TURN.split(before.strip())
-    told = every[0] if every else ""
-    first, _, rest = turned.partition(" ")
+    told, _, turned = before.strip().rpartition(" but ")
+    first = plain_key(turned).partition(" ")[0]
     name = next((one.name for one in runs(told) if told.startswith(one.name)), "")
-    if name and first.lower() in ("he", "she"):
-        return f"{name} {rest}"
     if told and _SUBJECT.match(turned):
         return turned
-    return f"{name} {turned}" if name and plain_key(first) in PREDICATES else before.strip()
+    return f"{name} {turned}" if name and first in PREDICATES else before.strip()
 
 
 def _is_own(sentence: str, before: str) -> bool:

@@ -24,7 +24,17 @@ from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, THIR
 
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
-_FIGURE = re.compile(r"\d")  # `Weight 97 kg.` tells enough
+# `Weight 97.6 kg.` tells enough, and `Diary 2026-03-01` does not.
+_MEASURE = re.compile(
+    r"\d ?(?:kg|lbs?|st|stone|pounds|km|miles?|m|h|hrs?|hours?|min|minutes|stunden|std|horas|heures|bpm|kcal|calories)\b"
+    r"|[£$€] ?\d|\d ?[€£%]",
+    re.IGNORECASE,
+)
+# `2026-01-05: I swim.`, `Jan 7: I swim.`
+_OWN_DAY = re.compile(
+    r"\W{0,2}(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}\.? [^\W\d]\w+ \d{4}"
+    r"|[^\W\d]\w{2,8} \d{1,2}(?:, \d{4})?\b(?=\W*:))"
+)
 MOST_FOLLOWING = 2
 LEAST_EXAMPLES = 3
 LONG_CHARS = 160
@@ -102,7 +112,7 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
         telling = [
             one
             for one in every
-            if _is_telling(one, keys, LEAST_WORDS - (not is_said and bool(_FIGURE.search(one))))
+            if _is_telling(one, keys, LEAST_WORDS - (not is_said and bool(_MEASURE.search(one))))
             and not (is_said and is_reply(one))
         ]
         naming = tuple(
@@ -225,8 +235,8 @@ def line(sentence: str, memory: BatchMemory) -> str:
 
 
 def dated(sentence: str, memory: BatchMemory) -> str:
-    """Return a sentence with the day of its memory before it, once."""
-    return sentence if sentence.startswith(_day(memory)) else f"{_day(memory)}{sentence}"
+    """Return a sentence with the day of its memory before it, unless it begins with a date of its own."""
+    return sentence if _OWN_DAY.match(sentence) else f"{_day(memory)}{sentence}"
 
 
 def _day(memory: BatchMemory) -> str:

@@ -18,7 +18,7 @@ from compiler.plan.text.change import content_words
 from compiler.plan.text.kin import is_of_kin
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import COPULA, acts, speaks_of_self, speaks_to_other
-from compiler.plan.text.sentences import sentences
+from compiler.plan.text.sentences import sentences, undated
 from compiler.plan.text.words import PREDICATES
 from store.text.words import STOP_WORDS
 
@@ -60,7 +60,6 @@ airport beach bridge castle cathedral church hotel island lake library market mu
 theatre university zoo
 """
 _KINDS_IN_NAMES = frozenset(_NAMED_KINDS.split())
-_DAY = re.compile(r"^\d{4}-\d\d-\d\d: ")
 _SUBJECTLESS = PREDICATES - {"a"}  # a Portuguese article too
 _ONE_PERSON = frozenset(["he", "she", "him", "her", "his", "hers"])
 _SUBJECTS = frozenset(["he", "she", "they"])
@@ -124,13 +123,11 @@ def opening(excerpts: Iterable[str], keys: Collection[str], said_at: Mapping[str
     """Return the sentence that best defines the subject with these keys; empty if there are no sentences.
 
     `said_at` maps sentences to their times. Of sentences of about equal `fitness` that begin with the subject or state its
-    change, the newest is best; then the one that names the subject earliest, then the one nearest to twelve words. The order of
-    the input does not matter.
+    change, the newest is best; then the one that names the subject earliest, then the one nearest to twelve words, then the
+    newest. The order of the input does not matter.
     """
     times = said_at or {}
-    return max(
-        excerpts, key=lambda one: _order(lead(_DAY.sub("", one), keys), times.get(one, OLDEST), keys), default=""
-    )
+    return max(excerpts, key=lambda one: _order(lead(undated(one), keys), times.get(one, OLDEST), keys), default="")
 
 
 def lead(excerpt: str, keys: Collection[str]) -> str:
@@ -145,7 +142,9 @@ def lead(excerpt: str, keys: Collection[str]) -> str:
     return " ".join(every[: every.index(first) + 1]) if first in every else every[0]
 
 
-def _order(excerpt: str, said_at: datetime, keys: Collection[str]) -> tuple[int, datetime, int, int, int, str]:
+def _order(
+    excerpt: str, said_at: datetime, keys: Collection[str]
+) -> tuple[int, datetime, int, int, int, str, datetime]:
     text = plain_key(excerpt)
     alone = without_longer(text, excerpt, keys)
     at = min((alone.find(key) for key in keys if key in alone), default=len(text))
@@ -159,7 +158,7 @@ def _order(excerpt: str, said_at: datetime, keys: Collection[str]) -> tuple[int,
     # Of sentences that begin with the subject and do not define it, a newer one tells more than one of slightly better form.
     begins = at <= len(plain_key(speaker_of(first))) + _ARTICLE_CHARS
     about = fit if is_theme or fit > _STATE else (fit + begins) // 2
-    return (about, said_at if is_dated else OLDEST, fit, -at, -abs(len(text.split()) - _WORDS), excerpt)
+    return (about, said_at if is_dated else OLDEST, fit, -at, -abs(len(text.split()) - _WORDS), excerpt, said_at)
 
 
 def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> int:

@@ -12,6 +12,8 @@ MAX_SENTENCE_CHARS = 400
 SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
 """A name before a colon at a text's start."""
 
+_DAY = re.compile(r"^\d{4}-\d\d-\d\d: ")
+
 
 @cached_by_text(4096)
 def sentences(text: str) -> tuple[str, ...]:
@@ -20,6 +22,11 @@ def sentences(text: str) -> tuple[str, ...]:
     A sentence of more than 400 characters is cut between words, so that no part of a text is lost.
     """
     return tuple(piece for start, end in _spans(text) for piece in _pieces(text[start:end].strip()) if piece)
+
+
+def undated(line: str) -> str:
+    """Return a line of a page without the day before it (`2026-03-01: `)."""
+    return _DAY.sub("", line)
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:

@@ -22,8 +22,8 @@ _NO_KIND = "|".join(NOT_OWNED.split())
 _TOKEN = re.compile(
     rf"(?=[^\W\d_a-z])(?:(?:{_PAIRS}|{_FIRM})(?!\w)|[^\W\d_a-z][^\W\d_]+['’]s (?:{_KIND})\b(?! (?:{_NO_KIND})\b))|"
     r"(?:Dr|Dra|Prof|Mr|Mrs|Ms|Sr|Sra|Srta|Hr|Fr|Mme|Ing|St|Ste|Mt)\.(?=\s+[^\W\d_a-z])|"
-    r"(?:Africa|America|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Z]\w+|"  # time zones
-    r"[A-Z]{2,}(?=['’]s\s+[A-Z])|(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[A-Z][A-Z\d]+(?::[A-Z\d]+)+(?!\w)|"
+    r"(?:Africa|America|Asia|Australia|Europe|Pacific)/(?!Africa|Asia|Europe|Pacific)[A-Z]\w+|"  # time zones
+    r"[A-Z]{3,}(?=['’]s\s+[A-Z])|(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[A-Z][A-Z\d]+(?::[A-Z\d]+)+(?!\w)|"
     r"[^\W_](?:[\w'’.-]*[^\W_])?(?:(?:\+\+?|#)(?![\w+#]))?|[^\w\s]|\n"
 )
 _POSSESSIVE = re.compile(

@@ -156,6 +156,14 @@ def test_newer_memory_of_an_equal_line_opens_the_page_in_whatever_order_they_com
         assert [item.summary for item in items if isinstance(item, WriteSummary)] == ([best] if last == 2 else [])
 
 
+def test_line_of_an_earlier_day_does_not_replace_the_same_line() -> None:
+    hired = memory("m2", "We hired Ada last week.", day=2)
+    seen = (hired, *(memory(f"m{at}", "Ada swims in the lake.", day=at) for at in (3, 1)))
+    later = LeafBatch(seen[2:], pages=(made_in(seen[:2]),), said_at={one.memory_id: one.occurred_at for one in seen})
+    items = leaf.decide(later, extractive.plan_leaf(later), Matches()).items
+    assert [item for item in items if isinstance(item, WriteSummary)] == []
+
+
 def made_in(seen: Iterable[BatchMemory]) -> Page:
     """Return the only page that the memories make."""
     together = LeafBatch(tuple(seen))

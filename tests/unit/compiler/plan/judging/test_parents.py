@@ -157,6 +157,7 @@ def test_person_lists_the_pages_whose_summaries_name_them() -> None:
     assert (found.kind, found.title, found.pages) == ("person", "Odile", tuple(sorted(one.key for one in opened)))
     assert from_people({odile.key: opened[:2]}, [odile]) == ()
     assert "odile" in names_in_summaries(opened)
+    assert "joanna" in names_in_summaries([page("swimming", summary="2026-03-01: joanna: i swim daily.")])
 
 
 def test_city_lists_as_places_only_what_its_tags_say_is_one() -> None:

@@ -162,6 +162,7 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "We will do it on the first Monday of each quarter from now on.",
         "The mechanic replaced the seal and says once a year from now on.",
         "Rook paid the three bills at once and asked for a monthly bill from now on.",
+        "Wants Horst to answer him in Dutch from now on.",
         "Nina: After all these years of looking at other people's boats in the harbour, I decided to build one.",
     ],
 )
@@ -601,7 +602,8 @@ def test_like_is_a_preference_only_as_a_verb() -> None:
             "See the dentist once a year and the doctor twice",
         ),
         ("We're full, but he eats with us on Sundays from now on.", "He eats with us on Sundays"),
-        ("Ada joined the web team, she owns the shop from now on.", "Ada owns the shop"),
+        ("Decided not to sell the licence before 2028", "Not to sell the licence before 2028"),
+        ("We chose the old hall over the hotel for the reunion.", "The old hall over the hotel for the reunion"),
         (
             "Ada decided against the plot by the river after the rains of April put the road under water.",
             "Against the plot by the river",

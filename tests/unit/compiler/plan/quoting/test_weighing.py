@@ -122,4 +122,5 @@ def test_figure_of_a_theme_makes_a_short_note_telling() -> None:
     pages = made("Weight 97.6 kg.", "Weight 95 kg, waist 106 cm.", "Weight is 93 kg.", "Weight fine.")
     assert len(pages["Weight"].sections[0].body_md.splitlines()) == 3
     assert made("Slept badly.", "Slept well.", "Slept badly.") == {}
-    assert made("Sleeps about 5.5 hours.", "Sleep: 6 hours on average.", "Slept 7 hours.").keys() == {"Sleep"}
+    assert made("# Diary 2026-03-01", "# Diary 2026-03-02", "# Diary 2026-03-03") == {}
+    assert made("Sleeps about 5.5 hours.", "Sleep: 6 hours on average.", "Slept 7 hours a night.").keys() == {"Sleep"}
