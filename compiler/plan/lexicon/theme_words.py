@@ -303,10 +303,10 @@ Business: business? businesses startup startups entrepreneur entrepreneurship ow
 Marketing: marketing advertising ad_campaign ad_campaigns branding
 Finance: finance? finances personal_finance budgeting stocks? crypto bitcoin savings mortgage finanzas financas finanzen
   geldanlage
-Rent and housing: rent_is the_rent my_rent his_rent her_rent our_rent their_rent monthly_rent landlord? lease mortgage mortgages
-  flat_viewing flat_viewings house_viewing house_viewings viewing_flats buying_a_flat buying_a_house apartment? apartments?
-  new_house new_home new_place house_hunting moved_into moving_into moving_out alquiler aluguel mietvertrag wohnung
-  wohnungssuche appartement loyer
+Rent and housing: rent_is the_rent my_rent his_rent her_rent our_rent their_rent monthly_rent landlord? lease mortgage_broker
+  mortgage_offer rent_for_a flat_viewing flat_viewings house_viewing house_viewings viewing_flats buying_a_flat buying_a_house
+  apartment? apartments? new_house new_home new_place house_hunting moved_into moving_into moving_out alquiler aluguel
+  mietvertrag wohnung wohnungssuche appartement loyer
 Home renovation: renovation renovations renovating renovated renovate remodeling remodel kitchen_remodel
   home_improvement reforma reformas renovierung travaux
 Education: education school? high_school? middle_school? college? university? schoolwork school_work for_school school_days

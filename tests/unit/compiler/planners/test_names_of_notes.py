@@ -92,7 +92,15 @@ def test_note_names_whom_it_has_in_the_genitive_or_dative() -> None:
         (("The buyer is called Renata Prado.", "Renata offered a lower fee."), {"Renata Prado"}),
         (("Incident: the queue was full.", "Incident: a disk was lost.", "Incident closed."), set()),
         (("Trinkt bis zu sechs Tassen Kaffee.", "Trinkt jetzt drei Tassen.", "Trinkt nur noch Wasser."), set()),
-        (("Jeden Tag läuft sie.", "Hat dort jede Nacht geschlafen.", "Schläft sieben Stunden.", "In der Nacht wach."), set()),
+        (
+            (
+                "Jeden Tag läuft sie.",
+                "Hat dort jede Nacht geschlafen.",
+                "Schläft sieben Stunden.",
+                "In der Nacht wach.",
+            ),
+            set(),
+        ),
         (("App routes are typed now.", "App routes moved to the web team.", "The app is slow."), set()),
     ],
 )

@@ -157,8 +157,8 @@ def test_newer_memory_of_an_equal_line_opens_the_page_in_whatever_order_they_com
 
 
 def test_line_of_an_earlier_day_does_not_replace_the_same_line() -> None:
-    hired = memory("m2", "We hired Ada last week.", day=2)
-    seen = (hired, *(memory(f"m{at}", "Ada swims in the lake.", day=at) for at in (3, 1)))
+    lake = "Lunch at the lake with Ada and the kids."
+    seen = (memory("m2", "Then Ada called him about the key."), *(memory(f"m{at}", lake, day=at) for at in (3, 1)))
     later = LeafBatch(seen[2:], pages=(made_in(seen[:2]),), said_at={one.memory_id: one.occurred_at for one in seen})
     items = leaf.decide(later, extractive.plan_leaf(later), Matches()).items
     assert [item for item in items if isinstance(item, WriteSummary)] == []

@@ -123,7 +123,13 @@ def test_opening_tells_its_day_since_it_may_stop_being_true(key: str, text: str)
 
 
 @pytest.mark.parametrize(
-    "text", ["2026-02-01: Olga runs the bakery.", "1.2.2026: Olga runs it.", "Feb 1: Olga runs the bakery.", "1 February 2026: Olga."]
+    "text",
+    [
+        "2026-02-01: Olga runs the bakery.",
+        "1.2.2026: Olga runs it.",
+        "Feb 1: Olga runs the bakery.",
+        "1 February 2026: Olga.",
+    ],
 )
 def test_opening_with_a_date_of_its_own_has_no_other(text: str) -> None:
     assert opening_line([(memory("m1", text), (text,))], {"olga"})[0] == text
