@@ -136,8 +136,9 @@ class AdminRequired(PermissionDenied):
 class NotFound(SidecarError):
     """There is no such object in this scope; check the id and the owner."""
 
-    def __init__(self, kind: str = "") -> None:
-        super().__init__(f"There is no such {kind} in this scope; check its id and the owner." if kind else "")
+    def __init__(self, kind: str = "", *, field: str = "") -> None:
+        sent = f" (sent as {field})" if field else ""
+        super().__init__(f"There is no such {kind} in this scope; check its id and the owner{sent}." if kind else "")
         self.kind = kind
 
 

@@ -54,7 +54,7 @@ async def find(connection: Connection, scope: Scope, named: str, *, field: str =
     if found is not None:
         return found
     if not candidates:
-        raise NotFound("page")
+        raise NotFound("page", field=field if field != "page" else "")
     if len(candidates) > 1:
         paths = ", ".join(page.path for page in candidates[:5])
         raise InvalidArgument(field, f"could mean {len(candidates)} pages", f"send one of their paths: {paths}")

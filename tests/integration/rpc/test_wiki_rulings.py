@@ -88,6 +88,7 @@ async def test_a_merge_with_itself_or_around_a_circle_is_refused(service: WikiSe
     assert isinstance(await refused(merge(service, AUSTIN.path, FRANKLIN.path)), FailedPrecondition)
     assert (await get(service, FRANKLIN.path)).page.path == AUSTIN.path
     assert isinstance(await refused(merge(service, "nothing", LOLA.path)), NotFound)
+    assert "(sent as into)" in str(await refused(merge(service, LOLA.path, "nothing")))
     assert isinstance(await refused(merge(service, "", LOLA.path)), InvalidArgument)
 
 
