@@ -107,7 +107,9 @@ class ListCall:
 
     def _open(self, token: str) -> Keys:
         digest, *written = _decode(token)
-        if digest != self._digest(written) or len(written) != len(self.kinds):
+        if len(written) != len(self.kinds) or not all(isinstance(key, int | str) for key in written):
+            raise _foreign()
+        if digest != self._digest(written):
             raise _foreign()
         return tuple(_read(kind, key) for kind, key in zip(self.kinds, written, strict=True))
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 
 import grpc
 from google.protobuf.message_factory import GetMessageClass
 
 from sidecar.v1 import (
+    admin_pb2,
     brain_pb2,
     compile_pb2,
     context_pb2,
     cost_pb2,
+    decay_pb2,
     knowledge_pb2,
     memory_pb2,
     ontology_pb2,
@@ -21,7 +24,10 @@ from sidecar.v1 import (
 from tests.support.served.site import Site
 from tests.support.served.turns import fill, refusal
 
-FILES = (brain_pb2, compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, ontology_pb2, profile_pb2, wiki_pb2)
+FILES = (
+    admin_pb2, brain_pb2, compile_pb2, context_pb2, cost_pb2, decay_pb2, knowledge_pb2, memory_pb2, ontology_pb2, profile_pb2,
+    wiki_pb2,
+)  # fmt: skip
 SERVICES = itertools.chain.from_iterable(file.DESCRIPTOR.services_by_name.values() for file in FILES)
 LISTS = [
     method
@@ -29,9 +35,9 @@ LISTS = [
     for method in service.methods
     if "page_token" in {field.name for field in method.input_type.fields}
 ]
-OF_ADMINS = {"ListBrainPages", "ListCopies",
-    "ListBases", "ListDocuments", "ListOntologyChangeSets", "ListOntologyJobs", "ListOntologyVersions", "ListProfileVersions",
-    "ListQuarantined", "ListReports",
+OF_ADMINS = {
+    "ListAuditEntries", "ListBases", "ListBrainPages", "ListCopies", "ListDocuments", "ListOntologyChangeSets",
+    "ListOntologyJobs", "ListOntologyVersions", "ListProfileVersions", "ListQuarantined", "ListReports",
 }  # fmt: skip
 KNOWN = {
     "owner_id": "mara",
@@ -43,7 +49,8 @@ KNOWN = {
     "level": 2,
     "ref": "default",
 }
-GARBLED = ("x", "é", "====", "W10", "bnVsbA", "a" * 5000)
+NESTED = base64.urlsafe_b64encode(b'["x",' + b"[" * 500 + b"]" * 500 + b"]").decode().rstrip("=")
+GARBLED = ("x", "é", "====", "W10", "bnVsbA", "a" * 5000, NESTED)
 
 
 def test_lists_of_every_service_are_covered() -> None:
