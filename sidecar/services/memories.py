@@ -10,19 +10,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from secrets import randbits
 
-from compiler.decay.compress import MAX_SOURCES, compress_candidate_memories, remake_above
+from compiler.decay.compress import MAX_SOURCES, compress_candidate_memories
 from compiler.decay.summary import ulid
 from compiler.decay.supersede import follow
 from compiler.errors import CompressionRefused
 from compiler.passes import forgetting
-from compiler.releases import releasing
-from models.tokens.meters import stored_counts
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.compiles import queue_compile
 from sidecar.services.forgetting.forgetting import Forgetting
 from sidecar.services.forgetting.remote_forgetter import RemoteForgetter
 from sidecar.services.forgetting.targets import Target
 from sidecar.services.supersessions.supersessions import Supersessions
+from sidecar.services.supersessions.writing import check_pinned, write_memories
 from sidecar.services.validation import check_count, read_id, read_text
 from store.compile import ledger, scopes
 from store.compile.jobs import Enqueued
@@ -35,13 +34,11 @@ from store.content.memories import (
     NewMemory,
     Retained,
 )
-from store.content.recalling import RecalledMemory
 from store.content.standing import StatusChange, StatusDecision
 from store.content.storage import NO_LIMITS, StorageLimits
 from store.content.supersessions import Supersession
 from store.content.tiers import AuthorityTier, MemoryStatus
 from store.db.postgres import Pools, scoped
-from store.ontology import evidence
 from store.scope import Scope
 from store.tenancy import tenants
 from store.wiki import browse
@@ -54,7 +51,6 @@ MAX_TURNS = 1_000
 MAX_LABEL_CHARS = 100
 MAX_DOMAINS = 100
 MAX_RULE_CHARS = 500
-MAX_PINNED_TOKENS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +112,7 @@ class Memories:
         now = self._now()
         async with scoped(self._pool, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            retained = await memories.write(connection, scope, prepared, now=now, limits=self._limits)
-            summary_ids = await remake_above(connection, scope, retained.edited_ids, now=now)
-            if retained.updated_count:
-                await evidence.forget_unsaid(
-                    connection, scope, [*(one.memory_id for one in new_memories), *summary_ids]
-                )
-            _check_pinned("memories.pinned", await memories.pinned(connection, scope))
-            if retained.updated_count:
-                await releasing.follow(connection, scope, [*retained.memory_ids, *summary_ids], now=now)
+            retained = await write_memories(connection, scope, prepared, self._limits, now=now, field="memories.pinned")
             is_waiting = bool(retained.created_count or retained.updated_count)
             if not is_waiting and self._is_compiled(scope):  # the process may have died after this write, called again
                 is_waiting = await scopes.is_unannounced(connection, scope)
@@ -138,7 +126,8 @@ class Memories:
         read_id("memory_id", memory_id)
         async with scoped(self._pool, scope) as connection:
             await memories.set_pinned(connection, scope, memory_id, is_pinned, now=self._now())
-            _check_pinned("pinned", await memories.pinned(connection, scope))
+            if is_pinned:
+                await check_pinned(connection, scope, [memory_id], field="pinned")
             memory = await memories.get(connection, scope, memory_id)
             if memory is None:
                 raise NotFound("memory")
@@ -199,9 +188,10 @@ class Memories:
             )
 
     async def set_status(self, scope: Scope, memory_id: str, decision: StatusDecision) -> Memory:
-        """Accept or reject a memory, or make it a candidate again, and return it. Raises NotFound.
+        """Accept or reject a memory, or make it a candidate again, and return it.
 
         Setting the present status changes nothing. When a memory becomes accepted, or is no longer accepted, a compile is queued.
+        Raises NotFound, and InvalidArgument if the memory is pinned and the pinned ones would take more than 300 tokens.
         """
         read_id("memory_id", memory_id)
         read_text("rule", decision.rule, max_chars=MAX_RULE_CHARS)
@@ -210,6 +200,8 @@ class Memories:
             if await memories.get(connection, scope, memory_id) is None:
                 raise NotFound("memory")
             old = await standing.set_status(connection, scope, memory_id, decision, now=now)
+            if old is MemoryStatus.REJECTED:
+                await check_pinned(connection, scope, [memory_id], field="status")
             if old is MemoryStatus.ACCEPTED:
                 await forgetting.withdraw(connection, scope, [memory_id], now=now)
             older = await supersessions.superseded_by(connection, scope, [memory_id])
@@ -270,11 +262,3 @@ def check_memory(field: str, memory: NewMemory, *, most_trusted: AuthorityTier) 
     check_count(f"{field}.domains", memory.domains or (), most=MAX_DOMAINS)
     for domain in memory.domains or ():
         read_text(f"{field}.domains", domain, min_chars=1, max_chars=MAX_LABEL_CHARS)
-
-
-def _check_pinned(field: str, pinned: Sequence[RecalledMemory]) -> None:
-    """Raise InvalidArgument if the memories take more than 300 tokens in a context, marks included."""
-    tokens = sum(stored_counts(f"[p1] {one.text}\n").o200k_base for one in pinned)
-    if tokens > MAX_PINNED_TOKENS:
-        problem = f"the pinned memories would take {tokens} tokens, and may take {MAX_PINNED_TOKENS} in total"
-        raise InvalidArgument(field, problem, "unpin or shorten one (sidecar memory list --pinned shows them)")

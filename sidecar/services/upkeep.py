@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
-from compiler.decay.compress import remake_above
 from compiler.job.compilation import Engine
 from compiler.operations import lint, upkeep, vault
 from compiler.operations.lint import LintFindings
@@ -23,6 +22,7 @@ from compiler.plan.upkeep import ActRefused
 from compiler.releases import releasing
 from sidecar.runtime.errors import FailedPrecondition
 from sidecar.services.compiles import check_compiled, start_compile
+from sidecar.services.supersessions.writing import write_memories
 from sidecar.services.validation import check_count, check_on_one_server, read_id, read_text
 from store.compile import jobs, overview, scopes
 from store.compile.jobs import Job, Trigger
@@ -32,7 +32,6 @@ from store.content.memories import NewMemory
 from store.content.storage import NO_LIMITS, StorageLimits
 from store.db.postgres import Pools, Transaction, scoped
 from store.db.queries import Connection
-from store.ontology import evidence
 from store.scope import Scope
 from store.wiki import browse
 from store.wiki import upkeep as rows
@@ -160,19 +159,14 @@ class Upkeep:
     async def import_records(self, scope: Scope, records: Sequence[NewMemory], *, has_more: bool) -> Imported:
         """Write records of a journal as memories; with the last ones, queue one compile.
 
-        Raises QuotaExceeded, TooManyMemories.
+        Raises QuotaExceeded, TooManyMemories, and InvalidArgument for pinned memories over 300 tokens.
         """
         prepared = await memories.prepare(scope, records)
         now = self._now()
         async with scoped(self._pool, scope) as connection:
             await check_compiled(connection, scope, now=now)
-            retained = await memories.write(connection, scope, prepared, now=now, limits=self._limits)
-            summary_ids = await remake_above(connection, scope, retained.edited_ids, now=now)
-            touched = [*(one.memory_id for one in records), *summary_ids] if retained.updated_count else []
-            if touched:
-                await evidence.forget_unsaid(connection, scope, touched)
+            retained = await write_memories(connection, scope, prepared, self._limits, now=now, field="records")
             changed = retained.created_count + retained.updated_count
-            await releasing.follow(connection, scope, touched, now=now)
             await releasing.announce(connection, scope, now=now)
             job = None if has_more else await self._compiled(connection, scope, is_new=changed > 0)
         unchanged = len({one.memory_id for one in records}) - changed

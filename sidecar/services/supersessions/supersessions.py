@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from compiler.decay.compress import remake_above
 from compiler.decay.supersede import MAX_SUPERSEDED, SupersessionCause, edit_of, restore, supersede
 from compiler.errors import SupersessionRefused
 from sidecar.runtime.errors import FailedPrecondition, NotFound
+from sidecar.services.supersessions.writing import write_memories
 from sidecar.services.validation import check_count, read_id, read_text
 from store.compile.jobs import Enqueued
 from store.content import feed, memories, supersessions
@@ -59,7 +59,8 @@ class Supersessions:
     ) -> tuple[Memory, list[Memory]]:
         """Supersede memories by an existing one, or by an edit written here; return the newer memory and the older ones.
 
-        The caller has checked an edit with `check_memory`. Raises FailedPrecondition; then nothing is written.
+        The caller has checked an edit with `check_memory`. Raises FailedPrecondition, and InvalidArgument for pinned memories of
+        more than 300 tokens; then nothing is written.
         """
         check_count("superseded_ids", superseded_ids, least=1, most=MAX_SUPERSEDED)
         for place, memory_id in enumerate(superseded_ids):
@@ -90,8 +91,7 @@ class Supersessions:
         await feed.hold(connection, scope)
         held = await memories.lock(connection, scope, superseded_ids)
         prepared = await memories.prepare(scope, [edit_of(newer, held.values())])
-        retained = await memories.write(connection, scope, prepared, now=self._now(), limits=self._limits)
-        await remake_above(connection, scope, retained.edited_ids, now=self._now())
+        retained = await write_memories(connection, scope, prepared, self._limits, now=self._now(), field="edit")
         return retained.memory_ids[0]
 
     async def restore(self, scope: Scope, memory_id: str, superseding_id: str = "") -> Memory:

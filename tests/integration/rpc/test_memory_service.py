@@ -300,3 +300,30 @@ async def test_a_forgotten_memory_is_not_pinned_any_more(service: MemoryService)
     assert await pinned_ids(service) == []
     await retain(service, an_agent(), pb.NewMemory(memory_id="r1", text="A rule again."))
     assert await pinned_ids(service) == []
+
+
+async def test_pinned_memory_over_the_limit_stays_rejected_and_blocks_no_other_write(service: MemoryService) -> None:
+    def standing(status: pb.MemoryStatus.ValueType) -> pb.SetMemoryStatusRequest:
+        return pb.SetMemoryStatusRequest(memory_id="long", status=status)
+
+    await retain(service, an_agent(), pb.NewMemory(memory_id="long", text="A long rule. " * 100))
+    await service.set_memory_status(standing(pb.MEMORY_STATUS_REJECTED), an_agent())
+    await service.update_memory(pb.UpdateMemoryRequest(memory_id="long", pinned=True), an_agent())
+    for status in (pb.MEMORY_STATUS_ACCEPTED, pb.MEMORY_STATUS_CANDIDATE):
+        assert await refused_field(service.set_memory_status(standing(status), an_agent())) == "status"
+    await retain(service, an_agent(), rule(1), pb.NewMemory(memory_id="m1", text="Likes rain."))
+    await service.update_memory(pb.UpdateMemoryRequest(memory_id="long", pinned=False), an_agent())
+    await service.set_memory_status(standing(pb.MEMORY_STATUS_ACCEPTED), an_agent())
+
+
+async def test_pins_over_the_limit_can_be_taken_back_one_by_one(service: MemoryService, database: str) -> None:
+    await retain(service, an_agent(), *(pb.NewMemory(memory_id=f"r{n}", text=rule(n).text) for n in range(20)))
+    connection = await asyncpg.connect(database)
+    try:
+        await connection.execute("UPDATE memories SET pinned_at = created_at")
+    finally:
+        await connection.close()
+    await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Likes rain."))
+    for number in range(20):
+        await service.update_memory(pb.UpdateMemoryRequest(memory_id=f"r{number}", pinned=False), an_agent())
+    assert await pinned_ids(service) == []

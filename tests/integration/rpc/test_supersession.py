@@ -183,6 +183,14 @@ async def test_edit_supersedes_memories_without_raising_trust(service: MemorySer
     assert again.memory == answer.memory
 
 
+async def test_edit_of_a_pinned_memory_keeps_to_the_pins_limit(service: MemoryService) -> None:
+    rule = pb.NewMemory(memory_id="rule", text="Answer in Portuguese.", pinned=True)
+    await retain(service, rule, pb.NewMemory(memory_id="older", text="Answer in English."))
+    longer = pb.NewMemory(memory_id="rule", text="Answer in Portuguese. " * 100)
+    assert await refused_field(supersede(service, "older", edit=longer)) == "edit"
+    assert (await get(service, "rule")).text == "Answer in Portuguese."
+
+
 async def test_agents_word_never_ends_the_users_and_an_operators_may(service: MemoryService) -> None:
     users = pb.NewMemory(memory_id="user", text="Allergic to nuts.", authority="User")
     await retain(service, users, admin=True)

@@ -9,14 +9,17 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from compiler.decay.supersede import SupersessionCause
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.brain.releases import PROMOTE, Actor, Brain
 from sidecar.services.forgetting.targets import Target
 from sidecar.services.ontology.scanning import Scans
 from store.accounting import audit
 from store.content import memories
+from store.content.memories import NewMemory
 from store.content.standing import StatusDecision
-from store.content.tiers import MemoryStatus
+from store.content.supersessions import SupersessionReason
+from store.content.tiers import AuthorityTier, MemoryStatus
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.ontology import evidence
 from store.tenancy import traces
@@ -154,6 +157,20 @@ async def test_copy_follows_edits_statuses_and_supersessions(world: BrainWorld) 
     await world.say(ANN, "m2", "The office of Helios is in Lisbon.", tags=())
     await world.work()
     assert set(await world.texts()) == {"m1"}
+
+
+async def test_copy_follows_an_edit_by_a_supersession(world: BrainWorld) -> None:
+    await world.rule()
+    await world.say(ANN, "m1", "The gate code is 4417.")
+    await world.say(ANN, "m2", "The gate has no code.")
+    await world.work()
+    assert set(await world.texts()) == {"m1", "m2"}
+    edit = NewMemory("The gate code is 9921.", "m1", metadata={"tags": [TAG]}, authority="User")
+    cause = SupersessionCause(SupersessionReason.CORRECTED, most_trusted=AuthorityTier.USER)
+    await world.memories.supersessions.supersede(ANN, ["m2"], edit, cause)
+    assert not await world.texts(), "the old text leaves in the transaction that edits"
+    await world.work()
+    assert await world.texts() == {"m1": "The gate code is 9921."}
 
 
 async def test_withdrawn_rule_takes_its_copies_unless_another_releases_them(world: BrainWorld) -> None:

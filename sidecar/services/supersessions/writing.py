@@ -1,0 +1,57 @@
+"""Writes memories in the caller's transaction, with all that follows from their texts.
+
+Every function takes a connection inside a transaction of the scope that is passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from compiler.decay.compress import remake_above
+from compiler.releases import releasing
+from models.tokens.meters import stored_counts
+from sidecar.runtime.errors import InvalidArgument
+from store.content import memories
+from store.content.memories import PreparedMemories, Retained
+from store.content.storage import StorageLimits
+from store.db.queries import Connection
+from store.ontology import evidence
+from store.scope import Scope
+
+MAX_PINNED_TOKENS = 300
+
+
+async def write_memories(
+    connection: Connection,
+    scope: Scope,
+    prepared: PreparedMemories,
+    limits: StorageLimits,
+    *,
+    now: datetime,
+    field: str,
+) -> Retained:
+    """Write the memories. Summaries of changed ones are remade, quotes that they no longer contain are deleted, and their copies
+    in the Brain follow.
+
+    Raises QuotaExceeded, TooManyMemories, and InvalidArgument, naming the field, as `check_pinned` does.
+    """
+    retained = await memories.write(connection, scope, prepared, now=now, limits=limits)
+    summary_ids = await remake_above(connection, scope, retained.edited_ids, now=now)
+    written = [*retained.memory_ids, *summary_ids]
+    await check_pinned(connection, scope, written, field=field)
+    if retained.updated_count:
+        await evidence.forget_unsaid(connection, scope, written)
+        await releasing.follow(connection, scope, written, now=now)
+    return retained
+
+
+async def check_pinned(connection: Connection, scope: Scope, memory_ids: Collection[str], *, field: str) -> None:
+    """Raise InvalidArgument if the owner's pinned memories take more than 300 tokens in a context, marks included, and one of
+    these memories is pinned.
+    """
+    pinned = await memories.pinned(connection, scope)
+    tokens = sum(stored_counts(f"[p1] {one.text}\n").o200k_base for one in pinned)
+    if tokens > MAX_PINNED_TOKENS and not {one.memory_id for one in pinned}.isdisjoint(memory_ids):
+        problem = f"the pinned memories would take {tokens} tokens, and may take {MAX_PINNED_TOKENS} in total"
+        raise InvalidArgument(field, problem, "unpin or shorten one (sidecar memory list --pinned shows them)")
