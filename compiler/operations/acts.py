@@ -166,7 +166,10 @@ async def drop_waiting_edge(
 
 
 async def archive_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:
-    """Archive a page: remove it from reads and search, and remove the links and list entries that lead to it."""
+    """Archive a page: remove it from reads and search, and remove the links in texts and the list entries that lead to it.
+
+    The graph keeps its links and edges. Reads leave them out until a compile restores the page.
+    """
     await scopes.lock(connection, scope, now=now)
     around = await _around(connection, scope, row)
     await enact(connection, scope, upkeep.archive(_standing(around, row), around), now=now)

@@ -852,7 +852,7 @@ class LintFinding(_message.Message):
     SUBJECT_FIELD_NUMBER: _builtins.int
     DETAIL_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """Its kind: broken_link, broken_text_link, unsourced_section, duplicate_alias, duplicate_title, stale_page, oversize_body,
+    """Its kind: broken_text_link, unsourced_section, duplicate_alias, duplicate_title, stale_page, oversize_body,
     waiting_edge, ripe_mention or other_rules (batches that another version's rules planned).
     """
     subject: _builtins.str

@@ -133,8 +133,7 @@ async def density(connection: Connection, scope: Scope) -> Density:
 async def findings(connection: Connection, scope: Scope, measures: Measures) -> list[LintFinding]:
     """Return lint findings, at most 100 of each kind; findings of held names due for a page have their id."""
     key = {**scope.key, "limit": MOST_FINDINGS}
-    found = [_broken(row) for row in await _sql.find_broken_links(connection, **key)]
-    found += [_broken_text(row) for row in await _sql.find_broken_text_links(connection, **key)]
+    found = [_broken_text(row) for row in await _sql.find_broken_text_links(connection, **key)]
     found += [
         LintFinding(
             "unsourced_section",
@@ -294,12 +293,6 @@ async def reads(connection: Connection, scope: Scope, *, since: datetime) -> Rea
         counted["assemblies"], counted["wiki_assemblies"], counted["wiki_answers"],
         {page_id: counts for page_id, counts in by_page.items() if page_id is not None}, cost["jobs"], cost["cost_usd"],
     )  # fmt: skip
-
-
-def _broken(row: Any) -> LintFinding:
-    return LintFinding(
-        "broken_link", f"/wiki/{row['from_type']}/{row['from_slug']}", f"links to archived {_path(row)}", row["found"]
-    )
 
 
 def _broken_text(row: Any) -> LintFinding:

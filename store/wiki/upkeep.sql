@@ -34,13 +34,6 @@ JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id AN
 JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id AND t.status = 'active'
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id GROUP BY e.origin ORDER BY e.origin;
 
--- name: find_broken_links
--- Links from an active page to an archived one.
-SELECT f.type AS from_type, f.slug AS from_slug, t.type, t.slug, count(*) OVER () AS found FROM wiki_page_links l
-JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id AND f.status = 'active'
-JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id AND t.status = 'archived'
-WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id ORDER BY f.type, f.slug, t.type, t.slug, l.kind LIMIT :limit;
-
 -- name: find_broken_text_links
 -- Links in the texts of active pages that do not lead to an active page.
 SELECT p.type AS from_type, p.slug AS from_slug, s.section_slug, m.found[1] AS type, m.found[2] AS slug, count(*) OVER () AS found

@@ -18,7 +18,7 @@ from store.content import memories
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from store.wiki import browse, mentions
+from store.wiki import browse, mentions, neighbourhood
 from store.wiki import upkeep as rows
 from tests.support.compiler.compiling import Clock, engine_on, fetch, worker_on
 from tests.support.compiler.wiki_pages import FRANKLIN, LOLA, NOW, put_wiki
@@ -59,7 +59,6 @@ async def test_every_defect_is_reported(wiki: Pools) -> None:
         await connection.execute("UPDATE wiki_pages SET title = 'Casa Lola'")
     report = await looked(wiki, days=91)
     assert report.counts == {
-        "broken_link": 2,
         "broken_text_link": 1,
         "duplicate_alias": 1,
         "duplicate_title": 1,
@@ -72,6 +71,27 @@ async def test_every_defect_is_reported(wiki: Pools) -> None:
     assert told["oversize_body"][0] == FRANKLIN.path
     assert told["unsourced_section"] == (f"{FRANKLIN.path}#overview", "cites no memory and is made of no page")
     assert told["duplicate_alias"][0] == "the usual"
+
+
+async def test_archived_page_leaves_no_broken_link_and_comes_back_with_its_links(wiki: Pools) -> None:
+    async with scoped(wiki.background, SCOPE) as connection:
+        lola = await browse.page_by_key(connection, SCOPE, "entity", "casa-lola")
+        austin = await browse.page_by_key(connection, SCOPE, "topic", "austin")
+        assert lola is not None
+        assert austin is not None
+        page_id = lola.page_id
+
+        async def linked() -> set[str]:
+            found = await neighbourhood.links(connection, SCOPE, page_id, limit=50)
+            return {one.page.slug for one in found}
+
+        before = await linked()
+        await acts.archive_page(connection, SCOPE, austin, now=NOW)
+        assert await linked() == before - {"austin"} != before
+        report = await lint.look(connection, SCOPE, now=NOW)
+        assert [one for one in report.findings if "link" in one.kind] == []
+        await connection.execute("UPDATE wiki_pages SET status = 'active' WHERE slug = 'austin'")
+        assert await linked() == before
 
 
 async def test_brackets_shown_as_text_are_no_link(wiki: Pools, database: str) -> None:
