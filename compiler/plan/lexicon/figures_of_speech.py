@@ -66,6 +66,7 @@ FIGURES_OF_SPEECH = """
   grilling_her poetry_in_motion for_kids for_children kids_show kids_shows kids_movie kids_movies kids_film kids_films
   kids_cartoon kids_cartoons kids_menu family_friend family_friends family_friendly family_movie family_movies family_film
   family_car an_hour_flight handwriting hand_writing kids_book kids_books health_benefits
+  health_inspection health_inspections health_inspector arts_center arts_centre art_professor
   friends_from_church church_friends friends_from_the_gym gym_friends gym_friend gym_buddy gym_buddies friends_from_school
   school_friends school_friend friends_from_college college_friends college_friend friends_from_work work_friends
   author_order first_author first_authors second_author last_author lead_author co_author co_authors coauthor coauthors

@@ -13,6 +13,9 @@ War Peace|Sense Sensibility|Jekyll Hyde|Hansel Gretel|Hänsel Gretel|Crosse Blac
 Harold Kumar|Fast Furious|Guns Roses
 """
 
+# Names that end like a month.
+WITH_MONTH = "Cape May|Brian May|Theresa May"
+
 # The end of a firm's name: `Crumb and Co`, `Sugden and Sons`.
 FIRM_ENDS = "Co Company Sons Bros Partners Associates Söhne Hijos Filhos Associados Fils"
 

@@ -30,6 +30,8 @@ _DISCOURSE = re.compile(
     r"|sadly|luckily|fortunately|hopefully|of course|by the way|btw|as for me|even|especially|maybe|perhaps"
     r"|as i \w+ to say|like i said|you know|for example|and also)\b"
 )
+# `Ana: With my friend from choir.` answers a question.
+_ANSWERING = re.compile(r"^(?:with|from|for|about|because|by|at|on|in|to)(?: (?!(?:i|we)\b)\w+){1,7}$")
 # `Tell Ada that we are late` is a wish.
 _WISHING = re.compile(r"^(?:tell|ask|remind|say (?:hi|hello) to|sag|frag|dile|pregunta|diz|pergunta|dis|demande)\b")
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
@@ -74,6 +76,9 @@ _LONGEST_LEAD = 160
 # A change of the subject names it within these first characters: `Marmot ends now`, not `We now book the hall for Marmot`.
 _CHANGE_CHARS = 24
 _ARTICLE_CHARS = 4
+_ARTICLES = frozenset(
+    ["a", "an", "the", "his", "her", "their", "el", "la", "o", "um", "uma", "der", "die", "das", "le"]
+)
 
 _SAYINGS = """
 says said thinks asked asks told wants recommends recommended suggests suggested mentions mentioned indicates indicated expresses
@@ -183,7 +188,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         found -= 1 if not is_theme and text.partition(" ")[0] in _SUBJECTLESS else 0
     elif text.partition(" ")[0] in _SUBJECTS:
         found -= 2  # `He asked his boss, Ana.` is about the person of the sentence before
-    found -= 2 if _REACTING.search(text) or _WISHING.match(text) else 0
+    found -= 2 if _REACTING.search(text) or _WISHING.match(text) or (speaker and _ANSWERING.match(text)) else 0
     found -= 2 if speaks_to_other(words) else 0
     is_own = speaks_of_self(words)
     if is_own and is_theme:
@@ -199,15 +204,23 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         opens = runs(sentence)[:1]
         name = plain_key(opens[0].name) if opens else ""
         is_told = bool(name) and not speaker and text.startswith(name)
-        # `Ana sings alto in the choir` says more than `The choir has a cake sale`
-        is_near = theme_place(sentence, keys) <= len(name.split()) + 1
-        is_doing = is_told and is_near and acts(name, text) and _looseness(said, text) < _REFERS
+        is_doing = is_told and _does(name, text, theme_place(sentence, keys)) and _looseness(said, text) < _REFERS
         is_reported = bool(name) and acts(name, text, _SAYING)
         found += (-2 if is_reported else is_told + is_doing) + (2 if is_liking(text, keys) else 0)
         return found if speaker else found + _telling(sentence, keys)
     # `Mico says Tuesday` tells of something else.
     is_saying = score <= _STATE and any(acts(key, text, _QUOTING) for key in keys)
     return found + score - is_saying
+
+
+def _does(name: str, text: str, place: int) -> bool:
+    """Return whether a note, as a plain key, begins with somebody who does the theme at word `place`: `Ana sings alto`,
+    `Ana coaches a chess team`, but not `Ana has a cake sale for the choir` or `Ana's choir is old`.
+    """
+    verb, *before = text.removeprefix(f"{name} ").split()[: max(1, place - len(name.split()))]
+    is_lasting = verb.endswith("s")  # `Ana opened a dance club` tells of one day
+    is_acting = (is_lasting and _ARTICLES.issuperset(before)) or (not before and acts(name, text))
+    return is_acting and text.startswith(f"{name} ")
 
 
 def _telling(sentence: str, keys: Collection[str]) -> int:

@@ -95,6 +95,8 @@ _OPENING_WORDS = 3
 _BEFORE_LIKING = 5
 _AFTER_LIKING = 9
 _AFTER_OFTEN = 4
+# A verb before its theme, and a noun after it: `missed two dance practices`.
+_PRACTISING = frozenset(["practice", "practices"])
 
 
 def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
@@ -152,7 +154,10 @@ def is_liking(text: str, keys: Collection[str]) -> bool:
     marked = _LIKED.sub(lambda found: f"{found[0][:-4]}loves", text).split()
     reach = {**dict.fromkeys(_LIKES_WORDS, _AFTER_LIKING), **dict.fromkeys(_OFTEN, _AFTER_OFTEN)}
     return any(
-        word in reach and _has_theme(" ".join(marked[max(0, at - _BEFORE_LIKING) : at + reach[word]]), keys)
+        word in reach
+        and _has_theme(
+            " ".join(marked[at if word in _PRACTISING else max(0, at - _BEFORE_LIKING) : at + reach[word]]), keys
+        )
         for at, word in enumerate(marked)
     )
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from compiler.plan.lexicon.joined_names import FIRM_ENDS, JOINED, NOT_OWNED, OWNED
+from compiler.plan.lexicon.joined_names import FIRM_ENDS, JOINED, NOT_OWNED, OWNED, WITH_MONTH
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.page_words import language_of
 
@@ -20,7 +20,7 @@ _FIRM = rf"[^\W\d_a-z][^\W\d_]+ (?:and|und|y|e|et) (?:{'|'.join(FIRM_ENDS.split(
 _KIND = "|".join(OWNED.split())
 _NO_KIND = "|".join(NOT_OWNED.split())
 _TOKEN = re.compile(
-    rf"(?=[^\W\d_a-z])(?:(?:{_PAIRS}|{_FIRM})(?!\w)|[^\W\d_a-z][^\W\d_]+['’]s (?:{_KIND})\b(?! (?:{_NO_KIND})\b))|"
+    rf"(?=[^\W\d_a-z])(?:(?:{_PAIRS}|{_FIRM}|{WITH_MONTH})(?!\w)|[^\W\d_a-z][^\W\d_]+['’]s (?:{_KIND})\b(?! (?:{_NO_KIND})\b))|"
     r"(?:Dr|Dra|Prof|Mr|Mrs|Ms|Sr|Sra|Srta|Hr|Fr|Mme|Ing|St|Ste|Mt)\.(?=\s+[^\W\d_a-z])|"
     r"(?:Africa|America|Asia|Australia|Europe|Pacific)/(?!Africa|Asia|Europe|Pacific)[A-Z]\w+|"  # time zones
     r"[A-Z]{3,}(?=['’]s\s+[A-Z])|(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[A-Z][A-Z\d]+(?::[A-Z\d]+)+(?!\w)|"

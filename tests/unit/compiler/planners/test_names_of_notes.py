@@ -209,6 +209,11 @@ def test_role_or_direction_alone_is_no_name() -> None:
     )
 
 
+def test_month_is_part_of_a_name() -> None:
+    texts = ("Owen plans a trip to Cape May in May.", "Cape May sounds wonderful.", "Owen came back from Cape May.")
+    assert titles(*texts) == {"Cape May"}
+
+
 @pytest.mark.parametrize(
     ("texts", "found"),
     [

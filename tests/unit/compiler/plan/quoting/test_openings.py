@@ -135,6 +135,18 @@ def test_opening_with_a_date_of_its_own_has_no_other(text: str) -> None:
     assert opening_line([(memory("m1", text), (text,))], {"olga"})[0] == text
 
 
+@pytest.mark.parametrize(
+    ("better", "other"),
+    [
+        ("Olga dances twice a week in the hall.", "Olga is on nights and has missed two dance practices."),
+        ("Olga teaches a dance class for children.", "Olga's dance class is in the old hall by the river."),
+        ("Olga: I took photos of the dance class.", "Olga: With my friend from the dance class."),
+    ],
+)
+def test_theme_opens_with_who_does_it(better: str, other: str) -> None:
+    assert opening((better, other), {"dance"}) == opening((other, better), {"dance"}) == better
+
+
 def test_theme_opens_with_what_is_told_and_not_with_what_somebody_says_of_it() -> None:
     said = ("Olga says no swimming for two weeks.", "We swim on Mondays before work.")
     assert opening(said, {"swimming"}) == said[1]
