@@ -92,6 +92,11 @@ _KINDS = {
     "city": NameKind.CITY,
 }
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
+# What notes have before a colon: `Bug: the queue was full`.
+_LABELS = frozenset(
+    ["bug", "bugs", "fix", "fixed", "hotfix", "todo", "feature", "chore", "refactor", "note", "update", "reminder"]
+)
+_ADVERBS = frozenset(["back", "down", "in", "live", "off", "on", "out", "over", "through", "up"])
 _OPENING = frozenset(["'", "’", "-", "–", "(", "*", "_", "["])
 _BETWEEN = frozenset([";"])
 # `Weil Frau Odenthal den Kater nahm`; `van den Berg` is Dutch.
@@ -226,7 +231,9 @@ def _spans(tokens: Iterable[str], *, is_deliberate: bool) -> Iterator[tuple[int,
             person = person_in(run, called, token, is_initial=initial)
             if person and not (is_german_text and is_theme_and_name(person)):
                 yield at - len(person.split()), at, Spotted(person, NameKind.PERSON)
-            elif not (is_shouted(run) or is_attributive(run[-1], token)):
+            elif not (
+                is_shouted(run) or is_attributive(run[-1], token) or (every[at] == ":" and plain_key(run[0]) in _LABELS)
+            ):
                 is_numbered = len(run) > 1 and token[:1].isdigit() and run[-1].lower() in NUMBERED
                 words = run[:-1] if is_numbered else run
                 found = _named(words, at - len(run), is_initial=initial, is_named=is_named)
@@ -332,10 +339,14 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
 
 
 def _is_code(words: list[str]) -> bool:
-    """Return whether a single word is too short for a name: one character, also in `X-ray`, or two with one that is no letter."""
-    first = words[0].partition("-")
-    is_lettered = len(first[0]) == 1 and first[2].islower()
-    return len(words) == 1 and (is_lettered or len(words[0]) < 2 or (len(words[0]) == 2 and not words[0].isalpha()))
+    """Return whether a single word is too short for a name: one character, also in `X-ray`, or two with one that is no letter; or
+    whether it is a verb with an adverb: `Go-live`.
+    """
+    begin, _, end = words[0].partition("-")
+    is_lettered = len(begin) == 1 and end.islower()
+    is_verb_form = end in _ADVERBS and (begin in ("Go", "Check") or is_ordinary(plain_key(begin)))
+    is_short = len(words[0]) < 2 or (len(words[0]) == 2 and not words[0].isalpha())
+    return len(words) == 1 and (is_lettered or is_verb_form or is_short)
 
 
 def _is_within(tokens: list[str], start: int, end: int) -> bool:

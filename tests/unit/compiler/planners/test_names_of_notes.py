@@ -101,6 +101,9 @@ def test_note_names_whom_it_has_in_the_genitive_or_dative() -> None:
             ),
             set(),
         ),
+        (("Bug: the queue was full.", "Bug: a disk was lost.", "Bug: no vectors."), set()),
+        (("Our dog Bug is a spaniel.", "Bug was ill in May.", "Bug sleeps in the hall."), {"Bug"}),
+        (("Go-live planned for May.", "Go-live moved to June.", "The go-live is near."), set()),
         (("App routes are typed now.", "App routes moved to the web team.", "The app is slow."), set()),
     ],
 )
