@@ -28,12 +28,19 @@ from compiler.plan.text.german_nouns import determines, is_german_compound, is_g
 from compiler.plan.text.kin import introductions, kind_of
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.nicknames import nicknames
-from compiler.plan.text.persons import acting, acts, greeted, is_verb
+from compiler.plan.text.persons import acting, acts, greeted
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import HONORIFICS, PERSONAL, THIRD_PERSON
 
 OFTEN_TOGETHER = 3
 
+# What follows a verb that opens a German note, and seldom a name: `Trainiert wieder`.
+_AFTER_VERB_WORDS = """
+ab abends am auch bis ca etwa gern gerne heute im immer in inzwischen jetzt kaum lieber meist mindestens mit
+mittlerweile morgens nach nicht noch nur oft schon seit selten taglich ungefahr viel vom von vorerst weiter wenig wieder
+zu zum zur zurzeit zweimal dreimal
+"""
+_AFTER_VERB = frozenset(_AFTER_VERB_WORDS.split())
 _CONTRACTED = frozenset(["am", "vom", "im", "zum", "zur", "beim", "ins", "ans"])
 
 
@@ -203,7 +210,7 @@ def _is_bare(key: str, text: str) -> bool:
     """
     for words in (plain_key(one).split() for one in sentences(text)):
         for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False):
-            is_opening_verb = not before and key.endswith(("t", "te")) and not is_verb(after)
+            is_opening_verb = not before and key.endswith(("t", "te")) and (after in _AFTER_VERB or determines(after))
             if word == key and not is_opening_verb and (before in _CONTRACTED or not determines(before)):
                 return True
     return False

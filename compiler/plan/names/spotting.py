@@ -92,7 +92,6 @@ _KINDS = {
     "city": NameKind.CITY,
 }
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
-# What notes have before a colon: `Bug: the queue was full`.
 _LABELS = frozenset(
     ["bug", "bugs", "fix", "fixed", "hotfix", "todo", "feature", "chore", "refactor", "note", "update", "reminder"]
 )
@@ -231,9 +230,7 @@ def _spans(tokens: Iterable[str], *, is_deliberate: bool) -> Iterator[tuple[int,
             person = person_in(run, called, token, is_initial=initial)
             if person and not (is_german_text and is_theme_and_name(person)):
                 yield at - len(person.split()), at, Spotted(person, NameKind.PERSON)
-            elif not (
-                is_shouted(run) or is_attributive(run[-1], token) or (every[at] == ":" and plain_key(run[0]) in _LABELS)
-            ):
+            elif not (is_shouted(run) or is_attributive(run[-1], token) or _is_label(run, token)):
                 is_numbered = len(run) > 1 and token[:1].isdigit() and run[-1].lower() in NUMBERED
                 words = run[:-1] if is_numbered else run
                 found = _named(words, at - len(run), is_initial=initial, is_named=is_named)
@@ -290,6 +287,11 @@ def _is_labelled(tokens: Sequence[str], end: int, run: Sequence[str]) -> bool:
     if len(run) < 2 and all(word == NO_TOKEN or word[0].isupper() for word in label):
         return False  # a speaker, whose first word may be any word
     return is_short and not tokens[end][:1].isalpha() and COMMON_WORDS.isdisjoint(map(plain_key, run))
+
+
+def _is_label(run: Sequence[str], after: str) -> bool:
+    """Return whether the run is what notes have before a colon: `Bug: the queue was full`."""
+    return after == ":" and plain_key(run[0]) in _LABELS
 
 
 def _is_opened(first: str, word: str) -> bool:

@@ -28,6 +28,7 @@ from compiler.plan.contract import Page, PageType
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.text.markdown import first_sentence, one_line, plain_key, slug, unescape
+from compiler.plan.text.sentences import undated
 from compiler.plan.vocabulary import Vocabulary, is_approved, name_key
 from store.ontology.terms import EntityType
 
@@ -144,7 +145,7 @@ def place_kind(summary: str) -> str:
 
 def _of_summary(page: Page, *, is_placed: bool) -> Iterator[_Signal]:
     """Yield the kinds that the first sentence names, the longest phrase first."""
-    line = one_line(first_sentence(unescape(page.summary)))
+    line = undated(one_line(first_sentence(unescape(page.summary))))
     if is_placed and (kind := place_kind(page.summary)):
         yield _Signal(kind, is_strong=True)
         return

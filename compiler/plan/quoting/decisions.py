@@ -28,7 +28,8 @@ MAX_SENTENCE_WORDS = 16
 _DECIDED = re.compile(
     r"""(?<!not\s)(?<!n't\s)\b(?:
         (?:decided|chose|opted|we\sagreed|resolved)\s(?:together\s|finally\s|today\s)?(?:to|on|against|that\swe|that\si|that(?!\s(?:he|she|they|it|you)\b))
-        | decided(?=\snot\sto\b) | chose(?=\s(?:\S+\s){1,6}over\s)
+        | chose(?=(?-i:\s[A-Z]\w*(?:\s\w+)?\sover\s[A-Z]))
+        | decided(?=\snot\sto\s(?!(?:say|tell|come|reply|answer|mention|attend|join)\b)(?!.*\b(?:today|tonight)\b))
         | made\s(?:up\s(?:my|our|his|her|their)\smind|(?:the|a)\sdecision)\sto
         | settled\son | (?:i|we)(?:['’]ll|\swill|['’]m\sgoing\sto|['’]re\sgoing\sto)\sgo\swith
         | (?:(?:hemos|han|he|ha|foi|ficou)\s(?:decidido|acordado|combinado)|quedamos\sen)(?:\sque)?
@@ -79,7 +80,7 @@ _UNDECIDED = re.compile(
 # What another asks for or says.
 _OTHERS_SAY = re.compile(
     r"(?<!\bi )(?<!\bwe )(?<!['’]ve )\basked (?:for|that|us|me)\b[^,;.]*$"
-    r"|\bsays (?!(?:i|we|he|she|they|it|that)\b)[^,;.]*$|\bwants (?!to\b)\w+(?: \w+)? to\b",
+    r"|\bsays (?!(?:i|we|he|she|they|it|that)\b)[^,;.]*$|\bwants (?!to\b)\w+(?: \w+)? to\b[^,;.:]*$",
     re.IGNORECASE,
 )
 # `No bass after eight and he gave me some leeks`: another clause.

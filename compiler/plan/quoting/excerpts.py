@@ -26,14 +26,18 @@ LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
 # `Weight 97.6 kg.` tells enough, and `Diary 2026-03-01` does not.
 _MEASURE = re.compile(
-    r"\d ?(?:kg|lbs?|st|stone|pounds|km|miles?|m|h|hrs?|hours?|min|minutes|stunden|std|horas|heures|bpm|kcal|calories)\b"
-    r"|[£$€] ?\d|\d ?[€£%]",
+    r"\d ?(?:kg|lbs?|pounds|km|miles?|m|h|hrs?|hours?|min|minutes|stunden|std|horas|heures|bpm|kcal|calories)\b",
     re.IGNORECASE,
 )
 # `2026-01-05: I swim.`, `Jan 7: I swim.`
+_MONTH = (
+    r"(?:jan|feb|fev|mar|m[äa]r|apr|abr|avr|ma[iy]|jun|jui|jul|aug|ago|ao[uû]|sep|set|o[ck]t|out|nov|d[eé][cz]|dic|ene)"
+    r"[^\W\d]*\.?"
+)
 _OWN_DAY = re.compile(
-    r"\W{0,2}(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}\.? [^\W\d]\w+ \d{4}"
-    r"|[^\W\d]\w{2,8} \d{1,2}(?:, \d{4})?\b(?=\W*:))"
+    r"\W{0,2}(?:\d{4}-\d\d-\d\d|(?:[0-2]?\d|3[01])[./](?:0?\d|1[0-2])[./](?:20)?\d\d\b(?!\.)"
+    rf"|\d{{1,2}}\.? (?:de )?{_MONTH} (?:de )?\d{{4}}|{_MONTH} \d{{1,2}}(?:, \d{{4}})?\b(?=\W*:))",
+    re.IGNORECASE,
 )
 MOST_FOLLOWING = 2
 LEAST_EXAMPLES = 3

@@ -17,7 +17,7 @@ from compiler.plan.quoting.weighing import POINTING, is_central, is_liking, is_l
 from compiler.plan.text.change import content_words
 from compiler.plan.text.kin import is_of_kin
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.persons import COPULA, acts, speaks_of_self, speaks_to_other
+from compiler.plan.text.persons import COPULA, acts, is_verb, speaks_of_self, speaks_to_other
 from compiler.plan.text.sentences import sentences, undated
 from compiler.plan.text.words import PREDICATES
 from store.text.words import STOP_WORDS
@@ -76,6 +76,10 @@ _LONGEST_LEAD = 160
 # A change of the subject names it within these first characters: `Marmot ends now`, not `We now book the hall for Marmot`.
 _CHANGE_CHARS = 24
 _ARTICLE_CHARS = 4
+# A verb before its theme, and a noun after it: `missed two dance practices`.
+_PRACTISING = frozenset(["practice", "practices"])
+_NOT_DOING_WORDS = "breaks buys drops forgets has hates loses misses needs owes pays sees skips wants was"
+_NOT_DOING = frozenset(_NOT_DOING_WORDS.split())
 _ARTICLES = frozenset(
     ["a", "an", "the", "his", "her", "their", "el", "la", "o", "um", "uma", "der", "die", "das", "le"]
 )
@@ -188,7 +192,8 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         found -= 1 if not is_theme and text.partition(" ")[0] in _SUBJECTLESS else 0
     elif text.partition(" ")[0] in _SUBJECTS:
         found -= 2  # `He asked his boss, Ana.` is about the person of the sentence before
-    found -= 2 if _REACTING.search(text) or _WISHING.match(text) or (speaker and _ANSWERING.match(text)) else 0
+    found -= 2 if _REACTING.search(text) or _WISHING.match(text) else 0
+    found -= 2 if is_theme and speaker and _ANSWERING.match(text) and not any(map(is_verb, words)) else 0
     found -= 2 if speaks_to_other(words) else 0
     is_own = speaks_of_self(words)
     if is_own and is_theme:
@@ -206,7 +211,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         is_told = bool(name) and not speaker and text.startswith(name)
         is_doing = is_told and _does(name, text, theme_place(sentence, keys)) and _looseness(said, text) < _REFERS
         is_reported = bool(name) and acts(name, text, _SAYING)
-        found += (-2 if is_reported else is_told + is_doing) + (2 if is_liking(text, keys) else 0)
+        found += (-2 if is_reported else is_told + is_doing) + (2 if is_liking(text, keys, before=_PRACTISING) else 0)
         return found if speaker else found + _telling(sentence, keys)
     # `Mico says Tuesday` tells of something else.
     is_saying = score <= _STATE and any(acts(key, text, _QUOTING) for key in keys)
@@ -218,7 +223,7 @@ def _does(name: str, text: str, place: int) -> bool:
     `Ana coaches a chess team`, but not `Ana has a cake sale for the choir` or `Ana's choir is old`.
     """
     verb, *before = text.removeprefix(f"{name} ").split()[: max(1, place - len(name.split()))]
-    is_lasting = verb.endswith("s")  # `Ana opened a dance club` tells of one day
+    is_lasting = verb.endswith("s") and verb not in _NOT_DOING  # `Ana opened a dance club` tells of one day
     is_acting = (is_lasting and _ARTICLES.issuperset(before)) or (not before and acts(name, text))
     return is_acting and text.startswith(f"{name} ")
 

@@ -92,7 +92,7 @@ läuft morgens möchten muss müssen nachts nächsten schickt schon sehr soll st
 wurden zahlt zwischen dass diese dieser dieses ein eine einem einen einer für gehen geht gestern haben hatten heisst
 heißt heute ich ihm ihn ist jetzt kein keine keinem keinen kommt meine meinen mich mir mit mochte möchte nach nicht noch oder
 ohne schon seit sich sie sind statt und uns unser unsere unseren vom wegen weil wenn werde werden wieder wir wird wurde zum
-zur über hält inzwischen mindestens jede jeden letzte neues stunden woche wochen tagen frühjahr geschlafen ungefähr
+zur über hält inzwischen mindestens jede jeden stunden wochen tagen frühjahr geschlafen ungefähr
 """
 _WEAK = """
 ab am das dem den der des die hat ihr im ins mehr nie nur vor war zu zur

@@ -17,10 +17,11 @@ _PAIRS = "|".join(
     rf"{first} (?:and|und|y|e|et) {last}" for first, last in map(str.split, re.split(r"[|\n]", JOINED.strip()))
 )
 _FIRM = rf"[^\W\d_a-z][^\W\d_]+ (?:and|und|y|e|et) (?:{'|'.join(FIRM_ENDS.split())})(?! of\b)"
+_MONTHLY = rf"(?:{WITH_MONTH})(?! \d)"
 _KIND = "|".join(OWNED.split())
 _NO_KIND = "|".join(NOT_OWNED.split())
 _TOKEN = re.compile(
-    rf"(?=[^\W\d_a-z])(?:(?:{_PAIRS}|{_FIRM}|{WITH_MONTH})(?!\w)|[^\W\d_a-z][^\W\d_]+['’]s (?:{_KIND})\b(?! (?:{_NO_KIND})\b))|"
+    rf"(?=[^\W\d_a-z])(?:(?:{_PAIRS}|{_FIRM}|{_MONTHLY})(?!\w)|[^\W\d_a-z][^\W\d_]+['’]s (?:{_KIND})\b(?! (?:{_NO_KIND})\b))|"
     r"(?:Dr|Dra|Prof|Mr|Mrs|Ms|Sr|Sra|Srta|Hr|Fr|Mme|Ing|St|Ste|Mt)\.(?=\s+[^\W\d_a-z])|"
     r"(?:Africa|America|Asia|Australia|Europe|Pacific)/(?!Africa|Asia|Europe|Pacific)[A-Z]\w+|"  # time zones
     r"[A-Z]{3,}(?=['’]s\s+[A-Z])|(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[A-Z][A-Z\d]+(?::[A-Z\d]+)+(?!\w)|"

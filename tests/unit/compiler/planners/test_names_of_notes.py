@@ -101,6 +101,11 @@ def test_note_names_whom_it_has_in_the_genitive_or_dative() -> None:
             ),
             set(),
         ),
+        (("Birgit backt gern Brot.", "Birgit wandert im Harz.", "Birgit strickt Socken für uns."), {"Birgit"}),
+        (
+            ("Koch wants to move to Berlin.", "Koch is tall.", "I met Koch at the Neues Museum."),
+            {"Koch"},
+        ),
         (("Bug: the queue was full.", "Bug: a disk was lost.", "Bug: no vectors."), set()),
         (("Our dog Bug is a spaniel.", "Bug was ill in May.", "Bug sleeps in the hall."), {"Bug"}),
         (("Go-live planned for May.", "Go-live moved to June.", "The go-live is near."), set()),

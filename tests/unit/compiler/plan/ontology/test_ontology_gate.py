@@ -53,6 +53,7 @@ CASES = [
     (placed("Harbour House", "Place in Graz."), PageTyping("place")),
     (placed("Harbour House", "Wine bar in Graz."), PageTyping("place")),
     (page("Harbour House", summary="Harbour House is a small family diner near the pier."), PageTyping("restaurant")),
+    (page("Harbour House", summary="2026-03-01: Harbour House is a small diner."), PageTyping("restaurant")),
     (page("Harbour House", summary="The harbour house is a restaurant."), UNTYPED),
     (page("Harbour House", summary="Dinner was a restaurant affair."), UNTYPED),
     (page("Ada Lund", section("- Ada Lund: I like rain", "a")), PageTyping("person")),

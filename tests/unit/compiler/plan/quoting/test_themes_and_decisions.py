@@ -164,6 +164,9 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "The mechanic replaced the seal and says once a year from now on.",
         "Rook paid the three bills at once and asked for a monthly bill from now on.",
         "Wants Horst to answer him in Dutch from now on.",
+        "We chose the paint colours over the phone with Ana.",
+        "Ana chose a puppy over the weekend in Porto.",
+        "Rui decided not to come to the party of his sister.",
         "Nina: After all these years of looking at other people's boats in the harbour, I decided to build one.",
     ],
 )
@@ -604,7 +607,8 @@ def test_like_is_a_preference_only_as_a_verb() -> None:
         ),
         ("We're full, but he eats with us on Sundays from now on.", "He eats with us on Sundays"),
         ("Decided not to sell the licence before 2028", "Not to sell the licence before 2028"),
-        ("We chose the old hall over the hotel for the reunion.", "The old hall over the hotel for the reunion"),
+        ("We chose Postgres over Mongo for the billing service.", "Postgres over Mongo for the billing service"),
+        ("The boss wants us to be quick, but we test every release from now on.", "We test every release"),
         (
             "Ada decided against the plot by the river after the rains of April put the road under water.",
             "Against the plot by the river",
