@@ -38,6 +38,7 @@ from compiler.plan.text.words import (
     ADDRESSES,
     ALWAYS_CAPITAL,
     CONNECTORS,
+    LABELS,
     NAME_OPENERS,
     NAMING,
     NO_NAMES,
@@ -92,9 +93,6 @@ _KINDS = {
     "city": NameKind.CITY,
 }
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
-_LABELS = frozenset(
-    ["bug", "bugs", "fix", "fixed", "hotfix", "todo", "feature", "chore", "refactor", "note", "update", "reminder"]
-)
 _ADVERBS = frozenset(["back", "down", "in", "live", "off", "on", "out", "over", "through", "up"])
 _OPENING = frozenset(["'", "’", "-", "–", "(", "*", "_", "["])
 _BETWEEN = frozenset([";"])
@@ -291,7 +289,7 @@ def _is_labelled(tokens: Sequence[str], end: int, run: Sequence[str]) -> bool:
 
 def _is_label(run: Sequence[str], after: str) -> bool:
     """Return whether the run is what notes have before a colon: `Bug: the queue was full`."""
-    return after == ":" and plain_key(run[0]) in _LABELS
+    return after == ":" and plain_key(run[0]) in LABELS
 
 
 def _is_opened(first: str, word: str) -> bool:
