@@ -7,15 +7,15 @@ pages in the transaction that forgets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from compiler.passes import leaf
 from compiler.passes.leaf import LeafDeps
-from compiler.plan.contract import DeletePage, DropAlias, Item
+from compiler.plan.contract import Alias, DeletePage, DropAlias, Item, Page, TitlePage
 from compiler.plan.names.ruled import MANUAL, unkept_names
 from compiler.plan.names.ruled import rulings as rules_of
-from compiler.plan.text.markdown import alias_keys
+from compiler.plan.text.markdown import alias_keys, slug
 from compiler.plan.version import RULES
 from compiler.plan.vocabulary import vocabulary
 from compiler.planners.planner import ExtractivePlanner
@@ -28,6 +28,7 @@ from compiler.state.substrates import OpenTransactionSubstrate
 from store.accounting import receipts
 from store.compile import answers, batches, ledger, scopes
 from store.compile.batches import Batch, BatchKind
+from store.compile.ledger import MemoryOutcome
 from store.content import feed, memories, standing
 from store.db.queries import Connection
 from store.ontology import versions
@@ -161,7 +162,7 @@ async def _drop_quotes(connection: Connection, scope: Scope, memory_ids: Sequenc
 
 
 async def _drop_rulings(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
-    """Delete the rulings that rest on the memories alone, and the names given by hand that no other ruling keeps.
+    """Delete the rulings that rest on the memories alone, and the names and titles given by hand that nothing else keeps.
 
     This is no act of an operator: a log of it would keep the names.
     """
@@ -173,16 +174,40 @@ async def _drop_rulings(connection: Connection, scope: Scope, memory_ids: Sequen
         return
     found = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in sorted(names)])
     pages = await surroundings.pages(connection, scope, [one.page_id for one in found])
+    named_by = {source.memory_id for page in pages.values() for alias in page.aliases for source in alias.sources}
+    known = await ledger.read(connection, scope, sorted(named_by))
+    gone = {*memory_ids, *(one for one, entry in known.items() if entry.outcome is MemoryOutcome.GONE)}
     items = [
-        DropAlias(page.key, alias.key)
+        item
         for page in pages.values()
-        for alias in page.aliases
-        if alias.key in names[page.key] and alias.origin == MANUAL and alias.key not in alias_keys(page.title)
+        for item in _without_names(
+            page, names[page.key], gone=gone, is_title_kept=page.title == left.titles.get(page.key)
+        )
     ]
     row = await scopes.lock(connection, scope, now=now)
     ontology = await versions.newest_ontology(connection, scope.tenant_id)
-    known = vocabulary(ontology) if ontology else None
-    await apply.write(connection, scope, items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now, known))
+    known_terms = vocabulary(ontology) if ontology else None
+    await apply.write(connection, scope, items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now, known_terms))
+
+
+def _without_names(
+    page: Page, names: Collection[str], *, gone: Collection[str], is_title_kept: bool
+) -> Iterator[TitlePage | DropAlias]:
+    """Yield the items that drop the names given by hand among these, and a title that is one, if no memory left has it and the
+    page has another name: first the one that its slug was made from, else one that a memory left has.
+    """
+
+    def is_said(alias: Alias) -> bool:
+        return any(source.memory_id not in gone for source in alias.sources)
+
+    titles = {*alias_keys(page.title)}
+    lost = [one for one in page.aliases if one.key in names and one.origin == MANUAL]
+    others = [one for one in page.aliases if one not in lost and (is_said(one) or slug(one.display) == page.key.slug)]
+    others.sort(key=lambda one: (slug(one.display) != page.key.slug, not is_said(one), one.key))
+    is_retitled = bool(others) and not is_title_kept and any(one.key in titles and not is_said(one) for one in lost)
+    if is_retitled:
+        yield TitlePage(page.key, others[0].display, others[0].sources)
+    yield from (DropAlias(page.key, one.key) for one in lost if is_retitled or one.key not in titles)
 
 
 async def _mark(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:

@@ -263,6 +263,26 @@ async def test_names_given_by_hand_are_forgotten_with_the_memories_of_the_merged
     assert await holders(database, {"title": "Beatrix", "name": "clockmaker"}) == {}
 
 
+@pytest.mark.parametrize(("said", "title"), [("Bea Holm", "Bea Holm"), ("Beatrix Holm", "Beatrix Holm")])
+async def test_title_given_by_hand_is_forgotten_with_its_memories_unless_others_use_it(
+    wiki: Pools, database: str, said: str, title: str
+) -> None:
+    await rename(wiki, "bea-holm", "Beatrix Holm")
+    await again(wiki)
+    later = (f"{said} moved to a sunny flat in Lisbon.", f"{said} teaches the cello.", f"Called {said} about a radio.")
+    await write(wiki, entries(later, first=20))
+    await again(wiki, minutes=12)
+    for memory_id in ("m0", "m2", "m3"):
+        await forget(wiki, memory_id)
+    assert (await page(wiki, "bea-holm")).title == "Beatrix Holm", "a memory is left from before"
+    await forget(wiki, "m4")
+    assert (await page(wiki, "bea-holm")).title == title
+    await again(wiki, minutes=18)
+    found = await whole(wiki, "bea-holm")
+    assert (found.page.title, {one.alias for one in found.aliases}) == (title, {title.lower()})
+    assert bool(await holders(database, {"title": "Beatrix"})) == (title == "Beatrix Holm")
+
+
 async def test_acts_that_make_no_sense_are_refused(wiki: Pools) -> None:
     for title in ("", "…", "x" * 10_000, "Bea Holm", "BEA  HOLM"):
         with pytest.raises(ActRefused):
