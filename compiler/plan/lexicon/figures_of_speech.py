@@ -71,7 +71,11 @@ FIGURES_OF_SPEECH = """
   school_friends school_friend friends_from_college college_friends college_friend friends_from_work work_friends
   author_order first_author first_authors second_author last_author lead_author co_author co_authors coauthor coauthors
   corresponding_author family_booking family_bookings family_appointment family_appointments family_ticket family_tickets
-  family_pass family_plan family_room family_rooms family_discount family_account family_sharing family_package
-  family_law family_court font_weight loss_weight paper_weight luggage_weight parcel_weight rowing_about rowing_over rowing_with
+  family_pass family_apartment family_apartments family_suite
+  family_villa family_cabin family_passport family_passports family_van family_fare family_seats family_plan family_room
+  family_rooms family_discount family_account family_sharing family_package
+  family_law family_court flu_jab flu_jabs flu_shot flu_shots flu_vaccine
+  flu_vaccines surgery_days surgery_hours morning_surgery evening_surgery surgery_list font_weight loss_weight paper_weight
+  luggage_weight parcel_weight rowing_about rowing_over rowing_with
   art_scene art_style be_doctors doctor_strange ninja_turtles mutant_ninja_turtles
 """

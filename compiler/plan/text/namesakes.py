@@ -36,7 +36,7 @@ boys girls high primary secondary academy college school schools hospital infirm
 vets veterinary surgery practice clinic pharmacy bakery garage library museum theatre cinema church chapel farm farms flats
 estate mill harbour marina cathedral festival marathon market railway united rovers wanderers athletic fc afc rfc cricket rugby
 football club university institute polytechnic zoo gallery orchestra opera symphony philharmonic derby fringe carnival parkrun
-half triathlon gazette tribune
+half triathlon gazette tribune uat cse plant depot warehouse terminal port
 """
 _INSTITUTIONS = frozenset(_INSTITUTION_WORDS.split())
 _IN_TOWN = r"\b(?:[Ii]n|[Oo]utside|[Nn]ear|[Aa]round|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"

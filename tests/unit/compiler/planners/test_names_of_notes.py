@@ -108,6 +108,7 @@ def test_note_names_whom_it_has_in_the_genitive_or_dative() -> None:
         ),
         (("Bug: the queue was full.", "Bug: we lost a disk.", "Bug: I saw no vectors."), set()),
         (("Our dog Bug is a spaniel.", "Bug was ill in May.", "Bug sleeps in the hall."), {"Bug"}),
+        (("The site in Ghent opens in May.", "Ghent needs scanners.", "Ghent UAT result: two defects."), {"Ghent"}),
         (("Go-live planned for May.", "Go-live moved to June.", "The go-live is near."), set()),
         (("App routes are typed now.", "App routes moved to the web team.", "The app is slow."), set()),
     ],
