@@ -189,7 +189,7 @@ def _without_names(text: str, *, is_german_text: bool) -> str:
     pieces = (*text.split(), "")
     for at, piece in enumerate(pieces):
         is_joint = bool(run) and piece in CONNECTORS and _is_capital(pieces[at + 1].strip(_SIGNS))
-        is_name = is_joint or _is_capital(piece.strip(_SIGNS), within=bool(run))
+        is_name = is_joint or _is_capital(piece.strip(_SIGNS))
         run.extend([piece] if is_name else [])
         if not is_name or not piece[-1].isalnum():
             is_person = not is_german_text and _is_person(run, before, "" if is_name else piece)
@@ -217,10 +217,8 @@ def _untitled(found: re.Match[str]) -> str:
     return " . " if is_title else found[0]
 
 
-def _is_capital(word: str, *, within: bool = False) -> bool:
-    """Return whether a word has a capital as names have it; `within` a name, any but of the first person: `Northshore Coffee`."""
-    no_names = FIRST_PERSON if within else _NO_NAMES
-    return len(word) > 1 and word[0].isupper() and plain_key(word) not in no_names and not determines(word.lower())
+def _is_capital(word: str) -> bool:
+    return len(word) > 1 and word[0].isupper() and plain_key(word) not in _NO_NAMES and not determines(word.lower())
 
 
 def area_of(sentence: str) -> str:
