@@ -221,7 +221,7 @@ class Run:
             naming = () if batch.kind is BatchKind.AGGREGATION else items
             notes = await forgetting.settle(connection, scope, gone, naming, now=now)
             if batch.kind is BatchKind.STALE:
-                await forgetting.forget_settled_quotes(connection, scope, [one.memory_id for one in batch.entries])
+                await forgetting.forget_edited_quotes(connection, scope, [one.memory_id for one in batch.entries])
             await ledger.write(connection, scope, batch.entries, now=now)
             await ledger.queue_reread(connection, scope, batch.options.get("again", ()), now=now)
             applied = await apply.write(connection, scope, items, self._apply_options(batch))

@@ -16,7 +16,7 @@ from compiler.plan.contract import CitedMemory, IgnoreMention, Page, PageKey, Pa
 from compiler.plan.edge_types import EDGE_TYPES, TypedEdge, is_edge_type
 from compiler.plan.names.ruled import rulings as rules_of
 from compiler.plan.text.markdown import alias_keys
-from compiler.state import surroundings
+from compiler.state import surroundings, views
 from compiler.state.enacting import enact, in_force, log_act
 from compiler.state.row_mapping import key_of, link_cause, ruling
 from store.compile import ledger, scopes
@@ -111,7 +111,7 @@ async def restore_sentence(connection: Connection, scope: Scope, reported: Rulin
     exists.
     """
     await scopes.lock(connection, scope, now=now)
-    end = rules_of([ruling(one) for one in await rulings.listed(connection, scope)]).end(reported.page)
+    end = (await views.operator_rulings(connection, scope)).end(reported.page)
     page = await _page(connection, scope, reported.page)
     into = await _page(connection, scope, end) if end != reported.page else None
     known = await ledger.read(connection, scope, reported.memory_ids)

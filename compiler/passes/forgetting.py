@@ -14,13 +14,12 @@ from compiler.passes import leaf
 from compiler.passes.leaf import LeafDeps
 from compiler.plan.contract import Alias, DeletePage, DropAlias, Item, Page, TitlePage
 from compiler.plan.names.ruled import MANUAL, unkept_names
-from compiler.plan.names.ruled import rulings as rules_of
 from compiler.plan.text.markdown import alias_keys, slug
 from compiler.plan.version import RULES
 from compiler.plan.vocabulary import vocabulary
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import CompileSettings
-from compiler.state import apply, surroundings
+from compiler.state import apply, surroundings, views
 from compiler.state.access import OpenTransactionAccess
 from compiler.state.apply import UNLIMITED, ApplyOptions
 from compiler.state.row_mapping import ruling
@@ -132,9 +131,9 @@ async def settle(
     return await _delete_traces(connection, scope, lost, now=now) if lost else ()
 
 
-async def forget_settled_quotes(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
-    """Delete quotes of edited memories under settled names, since a plan updates quotes only under open names, in rulings, and in
-    the log of operators' acts.
+async def forget_edited_quotes(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+    """Delete quotes of edited memories that no plan updates: those under settled names, in rulings and in the log of operators'
+    acts.
     """
     if memory_ids:
         await batches.forget_texts(connection, scope, memory_ids)
@@ -162,14 +161,15 @@ async def _drop_quotes(connection: Connection, scope: Scope, memory_ids: Sequenc
 
 
 async def _drop_rulings(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
-    """Delete the rulings that rest on the memories alone, and the names and titles given by hand that nothing else keeps.
+    """Delete the rulings that rest on the memories alone, and the names and titles given by hand that no other ruling or memory
+    keeps.
 
-    This is no act of an operator: a log of it would keep the names.
+    No act is logged, since the log would keep the names.
     """
     before = [ruling(row) for row in await rulings.listed(connection, scope)]
     await rulings.forget(connection, scope, memory_ids)
-    left = rules_of([ruling(row) for row in await rulings.listed(connection, scope)])
-    names = unkept_names(before, left)
+    remaining = await views.operator_rulings(connection, scope)
+    names = unkept_names(before, remaining)
     if not names:
         return
     found = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in sorted(names)])
@@ -181,7 +181,7 @@ async def _drop_rulings(connection: Connection, scope: Scope, memory_ids: Sequen
         item
         for page in pages.values()
         for item in _without_names(
-            page, names[page.key], gone=gone, is_title_kept=page.title == left.titles.get(page.key)
+            page, names[page.key], gone=gone, is_title_kept=page.title == remaining.titles.get(page.key)
         )
     ]
     row = await scopes.lock(connection, scope, now=now)
@@ -193,8 +193,10 @@ async def _drop_rulings(connection: Connection, scope: Scope, memory_ids: Sequen
 def _without_names(
     page: Page, names: Collection[str], *, gone: Collection[str], is_title_kept: bool
 ) -> Iterator[TitlePage | DropAlias]:
-    """Yield the items that drop the names given by hand among these, and a title that is one, if no memory left has it and the
-    page has another name: first the one that its slug was made from, else one that a memory left has.
+    """Yield the items that drop these names from the page, as far as an operator gave them.
+
+    A title among them is replaced by the name that the slug was made from, else by one that a remaining memory has. The title
+    stays if a remaining memory or a ruling has it, or if the page has no other name.
     """
 
     def is_said(alias: Alias) -> bool:

@@ -274,8 +274,8 @@ def unmerge(
     """Return the items that undo a merge: `gone` with the texts it had, and `into` without them.
 
     `gone` is the archived page, None if a rebuild has deleted it: then all memories that `into` cites are read again. `links`
-    are the causes of the links of `into`, `standing` all rulings. An archived page stays archived. Raises ActRefused if `into`
-    was merged into a third page since, which has the texts now, or renamed to a name of `gone`.
+    are the causes of the links of `into`, `standing` all rulings. If `into` is archived, it stays archived. Raises
+    ActRefused if `into` was merged into a third page since, which has the texts now, or renamed to a name of `gone`.
     """
     later = next((one for one in standing if one.kind is RulingKind.MERGED and one.page == into.key), None)
     if later is not None and later.into is not None:
@@ -291,7 +291,7 @@ def unmerge(
 
 
 def _given_since(merged: Ruling, into: Page, standing: Sequence[Ruling]) -> set[str]:
-    """Return the names of the merged page that `into` got by hand too, when it was renamed after the merge."""
+    """Return the names of the merged page that an operator also gave `into`, by renaming it after the merge."""
     own = (one for one in standing if one.kind is RulingKind.NAME and one.page == into.key)
     return {one.ref for one in own if one.detail == MANUAL} & _ruled(_below(merged.page, standing), standing)
 

@@ -6,7 +6,6 @@ the memory stays as it is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -29,13 +28,12 @@ from compiler.plan.contract import (
 )
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import plain_key, unescape
-from compiler.plan.text.sentences import sentences
+from compiler.plan.text.sentences import sentences, undated
 from compiler.plan.upkeep import ActRefused
 
 SHARED = 0.6
 _REF_CHARS = 32
 _MARKER = "- "
-_DAY = re.compile(r"^\d{4}-\d{2}-\d{2}: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +110,11 @@ def restore(page: Page | None, into: Page | None, ruling: Ruling, source: CitedM
     is gone, or the sentence was forgotten, only the ruling is revoked. An archived page stays archived.
     """
     items: list[Item] = [DropRuling(ruling)]
-    for one in (page, into) if ruling.text else ():
-        written = () if one is None else tuple(_put_back(one, ruling, source))
-        items += written if one is None or one.is_active or not written else (*written, ArchivePage(one.key))
+    for one in (page, into):
+        written = tuple(_put_back(one, ruling, source)) if one is not None and ruling.text else ()
+        items += written
+        if one is not None and written and not one.is_active:
+            items.append(ArchivePage(one.key))
     return tuple(items)
 
 
@@ -230,4 +230,4 @@ def _pieces(line: str) -> list[str]:
 
 def _key(sentence: str) -> str:
     """Return the words of a sentence, without the day that a line puts before them."""
-    return plain_key(unescape(_DAY.sub("", sentence.strip().removeprefix(_MARKER))))
+    return plain_key(unescape(undated(sentence.strip().removeprefix(_MARKER))))

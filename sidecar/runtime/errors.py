@@ -138,7 +138,7 @@ class NotFound(SidecarError):
 
     def __init__(self, kind: str = "", *, field: str = "") -> None:
         sent = f" (sent as {field})" if field else ""
-        super().__init__(f"There is no such {kind} in this scope; check its id and the owner{sent}." if kind else "")
+        super().__init__(f"There is no such {kind} in this scope{sent}; check its id and the owner." if kind else "")
         self.kind = kind
 
 

@@ -105,7 +105,8 @@ class Memories:
         """Write up to 1,000 memories, and queue a compile; its outcome is None if no memory waits for one.
 
         The caller has checked each with `check_memory`, and bounded its metadata. A failure to queue the compile does not undo
-        the write. Raises InvalidArgument if the pinned memories would take more than 300 tokens; then nothing is written.
+        the write. Raises InvalidArgument if a written memory is pinned and the pinned ones would take more than 300 tokens; then
+        nothing is written.
         """
         check_count("memories", new_memories, most=MAX_MEMORIES)
         prepared = await memories.prepare(scope, new_memories)
@@ -121,7 +122,7 @@ class Memories:
     async def set_pinned(self, scope: Scope, memory_id: str, is_pinned: bool) -> Memory:
         """Pin or unpin a memory, and return it. The wiki does not change.
 
-        Raises NotFound, and InvalidArgument if the pinned memories would take more than 300 tokens.
+        Raises NotFound, and InvalidArgument if the memory is pinned here and the pinned ones would take more than 300 tokens.
         """
         read_id("memory_id", memory_id)
         async with scoped(self._pool, scope) as connection:

@@ -159,7 +159,7 @@ class Upkeep:
     async def import_records(self, scope: Scope, records: Sequence[NewMemory], *, has_more: bool) -> Imported:
         """Write records of a journal as memories; with the last ones, queue one compile.
 
-        Raises QuotaExceeded, TooManyMemories, and InvalidArgument for pinned memories over 300 tokens.
+        Raises QuotaExceeded, TooManyMemories, and InvalidArgument if the pinned ones would take more than 300 tokens.
         """
         prepared = await memories.prepare(scope, records)
         now = self._now()

@@ -80,7 +80,7 @@ async def forget_sentences(connection: Connection, scope: Scope, memory_ids: Seq
 
 
 async def forget_sentences_on(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> None:
-    """Delete the text of reported sentences on these pages of which no memory is known."""
+    """Empty the texts of reported sentences on these pages if no memory of the sentence is known; the sentences stay away."""
     await _sql.forget_sentences_on(connection, **scope.key, page_ids=list(page_ids))
 
 

@@ -48,7 +48,7 @@ DELETE FROM wiki_rulings
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = 'sentence' AND memory_ids && :memory_ids::text[];
 
 -- name: forget_sentences_on!
--- Deletes the text of reported sentences on some pages of which no memory is known; the sentences stay away.
+-- Empties the texts of reported sentences on some pages if no memory of the sentence is known; the sentences stay away.
 UPDATE wiki_rulings w SET text = '' FROM wiki_pages p
 WHERE w.tenant_id = :tenant_id AND w.owner_id = :owner_id AND w.kind = 'sentence' AND w.memory_ids = '{}' AND w.text <> ''
     AND p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.page_id = ANY(:page_ids::uuid[])

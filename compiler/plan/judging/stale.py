@@ -89,7 +89,7 @@ def emptied(view: StaleView, items: tuple[Item, ...]) -> tuple[Item, ...]:
 
 
 def _archived_again(view: StaleView, items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items, each written section of an archived page followed by the page's archival: writing activates a page."""
+    """Yield the items, and archive an archived page again after each section written on it, since writing activates a page."""
     archived = {page.key for page in view.pages if not page.is_active}
     for item in items:
         yield item

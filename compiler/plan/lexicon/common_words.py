@@ -145,13 +145,12 @@ gp mri icu vet physio chemo babysitter nanny solicitor chiropractor kiddo uni
 north south east west fourth fifth sixth seventh eighth ninth tenth
 """
 
-# What notes about work, study and training begin with: `Incident: the API was down`, `App router migration is done`.
-_NOTED = """
-ablation ablations api app appendix breakfast call calls dashboards dataset datasets deadline deadlines deadlift deadlifts
-deployment deployments dinner env escalation escalations exception exceptions hotfix incident incidents kickoff linter lunch
-meeting meetings migration migrations note notes outage outages physiotherapist plan plans question questions quote quotes
-rebuttal renewals retries rollback rollbacks standup standups summary ticket tickets todo todos user users warmup webhook
-webhooks
+# Words that notes about work, study and training begin with: `Incident: the API was down`, `App router migration is done`.
+_NOTE_OPENERS = """
+ablation ablations api app appendix breakfast call dashboards dataset datasets deadline deadlines deadlift deadlifts
+deployment deployments dinner env escalation escalations exception exceptions hotfix incident incidents kickoff linter
+lunch meetings migration migrations note notes outage outages physiotherapist plan question quote quotes rebuttal
+renewals retries rollback rollbacks standup standups summary ticket tickets todo user warmup webhook webhooks
 """
 
-COMMON_WORDS = frozenset((_WORDS + _ROLES + _NOTED).split())
+COMMON_WORDS = frozenset((_WORDS + _ROLES + _NOTE_OPENERS).split())

@@ -1,5 +1,5 @@
-"""Names with a word in lower case: two names that are one with the `and` between them, firms named after a person and others, and
-places named by their owner.
+"""Names that other rules would cut: two names joined by `and`, firms named after a person and others, places named by their
+owner, and names whose last word is a month.
 """
 
 # The words before and after `and` in names, one pair each.
@@ -13,8 +13,8 @@ War Peace|Sense Sensibility|Jekyll Hyde|Hansel Gretel|Hänsel Gretel|Crosse Blac
 Harold Kumar|Fast Furious|Guns Roses
 """
 
-# Names that end like a month.
-WITH_MONTH = "Cape May|Brian May|Theresa May"
+# Names whose last word is a month too.
+NAMES_ENDING_IN_MONTH = "Cape May|Brian May|Theresa May"
 
 # The end of a firm's name: `Crumb and Co`, `Sugden and Sons`.
 FIRM_ENDS = "Co Company Sons Bros Partners Associates Söhne Hijos Filhos Associados Fils"

@@ -1,7 +1,8 @@
 """Activities, interests and subjects that people return to, with the words for them in several languages: data only.
 
 `theme_words.txt` has a heading before the themes of each group (`# Music`). A theme is its title and its forms, folded as plain
-keys: a space separates forms, an underscore stands for a space within one, and lines that begin with spaces go on.
+keys: a space separates forms, and an underscore stands for a space within one. A line that begins with spaces continues the one
+before it.
 A form of several words wins over one of its words. Words that often mean something else are left out;
 forms without a title are phrases in which a form means something else. A number in a form is written 0.
 A form with a question mark has other meanings too, and counts only if its sentence shows that the theme is meant.

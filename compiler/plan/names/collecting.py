@@ -34,13 +34,13 @@ from compiler.plan.text.words import HONORIFICS, PERSONAL, THIRD_PERSON
 
 OFTEN_TOGETHER = 3
 
-# What follows a verb that opens a German note, and seldom a name: `Trainiert wieder`.
-_AFTER_VERB_WORDS = """
+# Words that follow a verb at the start of a German note, and seldom a name: `Trainiert wieder`.
+_AFTER_OPENING_VERB_WORDS = """
 ab abends am auch bis ca etwa gern gerne heute im immer in inzwischen jetzt kaum lieber meist mindestens mit
 mittlerweile morgens nach nicht noch nur oft schon seit selten taglich ungefahr viel vom von vorerst weiter wenig wieder
 zu zum zur zurzeit zweimal dreimal
 """
-_AFTER_VERB = frozenset(_AFTER_VERB_WORDS.split())
+_AFTER_OPENING_VERB = frozenset(_AFTER_OPENING_VERB_WORDS.split())
 _CONTRACTED = frozenset(["am", "vom", "im", "zum", "zur", "beim", "ins", "ans"])
 
 
@@ -206,11 +206,13 @@ def _is_small_name(subject: Subject) -> bool:
 def _is_bare(key: str, text: str) -> bool:
     """Return whether a German text has the word without a determiner: `Emre kam`, `am Kalkhof`, and not `der Schuppen`.
 
-    Nor a verb that opens a sentence: `Trainiert jetzt`.
+    A verb that opens a sentence does not count: `Trainiert jetzt`.
     """
     for words in (plain_key(one).split() for one in sentences(text)):
         for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False):
-            is_opening_verb = not before and key.endswith(("t", "te")) and (after in _AFTER_VERB or determines(after))
+            is_opening_verb = (
+                not before and key.endswith(("t", "te")) and (after in _AFTER_OPENING_VERB or determines(after))
+            )
             if word == key and not is_opening_verb and (before in _CONTRACTED or not determines(before)):
                 return True
     return False

@@ -43,7 +43,7 @@ class Rulings:
         return key
 
     def named_pages(self, name: str) -> frozenset[PageKey]:
-        """Return the pages to which rulings give a folded name, also one that they share with others."""
+        """Return the pages to which rulings give this folded name, alone or shared with other pages."""
         by_hand = (page for page, texts in self.manual.items() if name in map(fold, texts))
         return frozenset((*self.names.get(name, ()), *by_hand))
 
@@ -125,12 +125,12 @@ def rulings(every: Iterable[Ruling]) -> Rulings:
     )
 
 
-def unkept_names(before: Iterable[Ruling], left: Rulings) -> dict[PageKey, set[str]]:
-    """Return the folded names that rulings gave pages, also by a merge, and that no ruling `left` gives there, by page."""
+def unkept_names(before: Iterable[Ruling], remaining: Rulings) -> dict[PageKey, set[str]]:
+    """Return by page the folded names that rulings gave it, itself or through a merge, and that no remaining ruling gives it."""
     every = tuple(before)
     ends = rulings(every)
     named = [(one, ends.end(one.page)) for one in every if one.kind is RulingKind.NAME]
-    kept = {(end, one.ref) for one, end in named if one.page in left.named_pages(one.ref)}
+    kept = {(end, one.ref) for one, end in named if one.page in remaining.named_pages(one.ref)}
     found: dict[PageKey, set[str]] = {}
     for one, end in named:
         for page in {one.page, end} if (end, one.ref) not in kept else ():

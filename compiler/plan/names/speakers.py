@@ -9,7 +9,7 @@ from compiler.plan.names.ambiguous_names import SPEAKERS
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import speaks_to_other
 from compiler.plan.text.sentences import SPEAKER
-from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, LABELS, NO_NAMES
+from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO_NAMES, NOTE_LABELS
 from store.text.text_cache import cached_by_text
 
 _CALLING = re.compile(r"[!?？！](?:\s|$)")
@@ -21,7 +21,7 @@ well right great good nice cool sweet true fun happy sad glad super clear mornin
 lovely beautiful excellent brilliant incredible amazing awesome fantastic wonderful stunning impressive gorgeous dear indeed sure
 """
 _CALLS = INTERJECTIONS - frozenset(_ADJECTIVES.split())
-_NO_SPEAKERS = (NO_NAMES - SPEAKERS) | LABELS
+_NO_SPEAKERS = (NO_NAMES - SPEAKERS) | NOTE_LABELS
 
 
 def speaker_of(text: str) -> str:

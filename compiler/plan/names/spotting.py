@@ -38,10 +38,10 @@ from compiler.plan.text.words import (
     ADDRESSES,
     ALWAYS_CAPITAL,
     CONNECTORS,
-    LABELS,
     NAME_OPENERS,
     NAMING,
     NO_NAMES,
+    NOTE_LABELS,
     NUMBERED,
     OCCASIONS,
     TITLES,
@@ -93,13 +93,14 @@ _KINDS = {
     "city": NameKind.CITY,
 }
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
-_ADVERBS = frozenset(["back", "down", "in", "live", "off", "on", "out", "over", "through", "up"])
 _OPENING = frozenset(["'", "’", "-", "–", "(", "*", "_", "["])
 _BETWEEN = frozenset([";"])
 # `Weil Frau Odenthal den Kater nahm`; `van den Berg` is Dutch.
 _GERMAN_ARTICLES = frozenset(["den", "dem", "das", "des"])
 _APART = frozenset(["&"])
 _PARTING = frozenset([",", ";", ":", ".", "!", "?", "(", ")", "\n", "–", "—"])
+# Particles of verbs that are written as one word: `Go-live`, `Check-in`.
+_PARTICLES = frozenset(["back", "down", "in", "live", "off", "on", "out", "over", "through", "up"])
 
 
 def declared(memory: BatchMemory) -> Iterator[Spotted]:
@@ -228,7 +229,7 @@ def _spans(tokens: Iterable[str], *, is_deliberate: bool) -> Iterator[tuple[int,
             person = person_in(run, called, token, is_initial=initial)
             if person and not (is_german_text and is_theme_and_name(person)):
                 yield at - len(person.split()), at, Spotted(person, NameKind.PERSON)
-            elif not (is_shouted(run) or is_attributive(run[-1], token) or _is_label(run, token)):
+            elif not (is_shouted(run) or is_attributive(run[-1], token) or _is_note_label(run, token)):
                 is_numbered = len(run) > 1 and token[:1].isdigit() and run[-1].lower() in NUMBERED
                 words = run[:-1] if is_numbered else run
                 found = _named(words, at - len(run), is_initial=initial, is_named=is_named)
@@ -262,7 +263,7 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
     if is_initial and start == 0 and run[1:2] == ["the"] and end > 2:
         start = 2
     words = run[start:end]
-    if words and len(words) <= MAX_RUN_WORDS and not all(map(_is_common, words)) and not _is_code(words):
+    if words and len(words) <= MAX_RUN_WORDS and not all(map(_is_common, words)) and not _is_no_name(words):
         opens, common = is_initial and start == 0, len(words) == 1 and plain_key(bare(words[0])) in COMMON_WORDS
         if is_named or not (opens and common):
             words[:1] = ["Herr"] if words[0] == "Herrn" else words[:1]
@@ -287,9 +288,9 @@ def _is_labelled(tokens: Sequence[str], end: int, run: Sequence[str]) -> bool:
     return is_short and not tokens[end][:1].isalpha() and COMMON_WORDS.isdisjoint(map(plain_key, run))
 
 
-def _is_label(run: Sequence[str], after: str) -> bool:
-    """Return whether the run is what notes have before a colon: `Bug: the queue was full`."""
-    return after == ":" and plain_key(run[0]) in LABELS
+def _is_note_label(run: Sequence[str], after: str) -> bool:
+    """Return whether the run is the label of a note: `Bug: the queue was full`."""
+    return after == ":" and plain_key(run[0]) in NOTE_LABELS
 
 
 def _is_opened(first: str, word: str) -> bool:
@@ -338,15 +339,16 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
         )
 
 
-def _is_code(words: list[str]) -> bool:
-    """Return whether a single word is too short for a name: one character, also in `X-ray`, or two with one that is no letter; or
-    whether it is a verb with an adverb: `Go-live`.
+def _is_no_name(words: list[str]) -> bool:
+    """Return whether a single word is no name: too short (one character, also in `X-ray`, or two with one that is no letter),
+    or a verb with a particle (`Go-live`).
     """
     begin, _, end = words[0].partition("-")
-    is_lettered = len(begin) == 1 and end.islower()
-    is_verb_form = end in _ADVERBS and (begin in ("Go", "Check") or is_ordinary(plain_key(begin)))
-    is_short = len(words[0]) < 2 or (len(words[0]) == 2 and not words[0].isalpha())
-    return len(words) == 1 and (is_lettered or is_verb_form or is_short)
+    is_short = (
+        (len(begin) == 1 and end.islower()) or len(words[0]) < 2 or (len(words[0]) == 2 and not words[0].isalpha())
+    )
+    is_phrasal_verb = end in _PARTICLES and (begin in ("Go", "Check") or is_ordinary(plain_key(begin)))
+    return len(words) == 1 and (is_short or is_phrasal_verb)
 
 
 def _is_within(tokens: list[str], start: int, end: int) -> bool:

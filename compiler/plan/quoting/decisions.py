@@ -25,6 +25,7 @@ MIN_TITLE_WORDS = 2
 MIN_TOLD_WORDS = 3
 MAX_SENTENCE_WORDS = 16
 
+# Also `chose Kafka over RabbitMQ`, not `chose a puppy over the weekend`; `decided not to sell`, not `decided not to come`.
 _DECIDED = re.compile(
     r"""(?<!not\s)(?<!n't\s)\b(?:
         (?:decided|chose|opted|we\sagreed|resolved)\s(?:together\s|finally\s|today\s)?(?:to|on|against|that\swe|that\si|that(?!\s(?:he|she|they|it|you)\b))
@@ -77,7 +78,7 @@ _UNDECIDED = re.compile(
     r"|\basked (?:who|what|whether|if|when|how|why)\b",
     re.IGNORECASE,
 )
-# What another asks for or says.
+# Clauses in which another person asks for, says or wants something.
 _OTHERS_SAY = re.compile(
     r"(?<!\bi )(?<!\bwe )(?<!['’]ve )\basked (?:for|that|us|me)\b[^,;.]*$"
     r"|\bsays (?!(?:i|we|he|she|they|it|that)\b)[^,;.]*$|\bwants (?!to\b)\w+(?: \w+)? to\b[^,;.:]*$",

@@ -24,21 +24,6 @@ from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, THIR
 
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
-# `Weight 97.6 kg.` tells enough, and `Diary 2026-03-01` does not.
-_MEASURE = re.compile(
-    r"\d ?(?:kg|lbs?|pounds|km|miles?|m|h|hrs?|hours?|min|minutes|stunden|std|horas|heures|bpm|kcal|calories)\b",
-    re.IGNORECASE,
-)
-# `2026-01-05: I swim.`, `Jan 7: I swim.`
-_MONTH = (
-    r"(?:jan|feb|fev|mar|m[äa]r|apr|abr|avr|ma[iy]|jun|jui|jul|aug|ago|ao[uû]|sep|set|o[ck]t|out|nov|d[eé][cz]|dic|ene)"
-    r"[^\W\d]*\.?"
-)
-_OWN_DAY = re.compile(
-    r"\W{0,2}(?:\d{4}-\d\d-\d\d|(?:[0-2]?\d|3[01])[./](?:0?\d|1[0-2])[./](?:20)?\d\d\b(?!\.)"
-    rf"|\d{{1,2}}\.? (?:de )?{_MONTH} (?:de )?\d{{4}}|{_MONTH} \d{{1,2}}(?:, \d{{4}})?\b(?=\W*:))",
-    re.IGNORECASE,
-)
 MOST_FOLLOWING = 2
 LEAST_EXAMPLES = 3
 LONG_CHARS = 160
@@ -62,6 +47,21 @@ _RELATIVE = re.compile(
     r"|ayer|hoy|(?<!la )manana|hace \w+ (?:dias|semanas|meses|anos)|(?:semana|mes|ano) (?:pasad[ao]|passad[ao]|que v[ie]e?ne?m?)"
     r"|ontem|hoje|amanha|ha \w+ (?:dias|semanas|meses|anos)|gestern|heute|(?:letzte|nachste|vorige)[nmrs]? \w+|neulich"
     r"|hier|aujourdhui|demain|(?:semaine|mois|annee) (?:derniere?|prochaine?))\b"
+)
+# A measure, which makes a short note telling: `Weight 97.6 kg.`, not `Diary 2026-03-01`.
+_MEASURE = re.compile(
+    r"\d ?(?:kg|lbs?|pounds|km|miles?|m|h|hrs?|hours?|min|minutes|stunden|std|horas|heures|bpm|kcal|calories)\b",
+    re.IGNORECASE,
+)
+_MONTH = (
+    r"(?:jan|feb|fev|mar|m[äa]r|apr|abr|avr|ma[iy]|jun|jui|jul|aug|ago|ao[uû]|sep|set|o[ck]t|out|nov|d[eé][cz]|dic|ene)"
+    r"[^\W\d]*\.?"
+)
+# A date that a sentence begins with: `2026-01-05: I swim.`, `Jan 7: I swim.`
+_OPENING_DATE = re.compile(
+    r"\W{0,2}(?:\d{4}-\d\d-\d\d|(?:[0-2]?\d|3[01])[./](?:0?\d|1[0-2])[./](?:20)?\d\d\b(?!\.)"
+    rf"|\d{{1,2}}\.? (?:de )?{_MONTH} (?:de )?\d{{4}}|{_MONTH} \d{{1,2}}(?:, \d{{4}})?\b(?=\W*:))",
+    re.IGNORECASE,
 )
 # A pronoun at the beginning of these phrases refers to no subject.
 _OF_NOTHING = re.compile(
@@ -107,16 +107,15 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
     every = sentences(memory.text)
     is_said = is_talk(memory.text)
     is_note = not is_said and not any(map(theme_of, keys))
-    least = 1 if is_note else LEAST_WORDS
     kinds = {one.kind for one in declared(memory) if plain_key(one.name) in keys}
     if is_note:
-        naming = tuple(one for one in _with_following(every, keys) if _is_telling(one, keys, least))
+        naming = tuple(one for one in _with_following(every, keys) if _is_telling(one, keys, least=1))
         telling = [one for one in every if _is_telling(one, keys)]
     else:
         telling = [
             one
             for one in every
-            if _is_telling(one, keys, LEAST_WORDS - (not is_said and bool(_MEASURE.search(one))))
+            if _is_telling(one, keys, LEAST_WORDS - bool(not is_said and _MEASURE.search(one)))
             and not (is_said and is_reply(one))
         ]
         naming = tuple(
@@ -240,7 +239,7 @@ def line(sentence: str, memory: BatchMemory) -> str:
 
 def dated(sentence: str, memory: BatchMemory) -> str:
     """Return a sentence with the day of its memory before it, unless it begins with a date of its own."""
-    return sentence if _OWN_DAY.match(sentence) else f"{_day(memory)}{sentence}"
+    return sentence if _OPENING_DATE.match(sentence) else f"{_day(memory)}{sentence}"
 
 
 def _day(memory: BatchMemory) -> str:

@@ -76,13 +76,6 @@ _LONGEST_LEAD = 160
 # A change of the subject names it within these first characters: `Marmot ends now`, not `We now book the hall for Marmot`.
 _CHANGE_CHARS = 24
 _ARTICLE_CHARS = 4
-# A verb before its theme, and a noun after it: `missed two dance practices`.
-_PRACTISING = frozenset(["practice", "practices"])
-_NOT_DOING_WORDS = "breaks buys drops forgets has hates loses misses needs owes pays sees skips wants was"
-_NOT_DOING = frozenset(_NOT_DOING_WORDS.split())
-_ARTICLES = frozenset(
-    ["a", "an", "the", "his", "her", "their", "el", "la", "o", "um", "uma", "der", "die", "das", "le"]
-)
 
 _SAYINGS = """
 says said thinks asked asks told wants recommends recommended suggests suggested mentions mentioned indicates indicated expresses
@@ -91,6 +84,14 @@ described dice dijo diz disse sagt sagte meint findet dit
 """
 _SAYING = frozenset(_SAYINGS.split())
 _QUOTING = frozenset(["says", "said", "dice", "dijo", "diz", "disse", "sagt", "sagte", "dit"])
+# Verbs before a theme, and nouns after it: `missed two dance practices`.
+_VERB_BEFORE_THEME = frozenset(["practice", "practices"])
+# Verbs in the present that tell of no activity: `Ana misses dance`.
+_IDLE_VERB_WORDS = "breaks buys drops forgets has hates loses misses needs owes pays sees skips wants was"
+_IDLE_VERBS = frozenset(_IDLE_VERB_WORDS.split())
+_DETERMINERS = frozenset(
+    ["a", "an", "the", "his", "her", "their", "el", "la", "o", "um", "uma", "der", "die", "das", "le"]
+)
 
 OLDEST = datetime.min.replace(tzinfo=UTC)
 """The time of a sentence without a known time."""
@@ -132,8 +133,8 @@ def opening(excerpts: Iterable[str], keys: Collection[str], said_at: Mapping[str
     """Return the sentence that best defines the subject with these keys; empty if there are no sentences.
 
     `said_at` maps sentences to their times. Of sentences of about equal `fitness` that begin with the subject or state its
-    change, the newest is best; then the one that names the subject earliest, then the one nearest to twelve words, then the
-    newest. The order of the input does not matter.
+    change, the newest is best; then the one that names the subject earliest, then the one nearest to twelve words. Of one
+    sentence with several days before it, the newest is best. The order of the input does not matter.
     """
     times = said_at or {}
     return max(excerpts, key=lambda one: _order(lead(undated(one), keys), times.get(one, OLDEST), keys), default="")
@@ -211,7 +212,9 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         is_told = bool(name) and not speaker and text.startswith(name)
         is_doing = is_told and _does(name, text, theme_place(sentence, keys)) and _looseness(said, text) < _REFERS
         is_reported = bool(name) and acts(name, text, _SAYING)
-        found += (-2 if is_reported else is_told + is_doing) + (2 if is_liking(text, keys, before=_PRACTISING) else 0)
+        found += (-2 if is_reported else is_told + is_doing) + (
+            2 if is_liking(text, keys, only_before=_VERB_BEFORE_THEME) else 0
+        )
         return found if speaker else found + _telling(sentence, keys)
     # `Mico says Tuesday` tells of something else.
     is_saying = score <= _STATE and any(acts(key, text, _QUOTING) for key in keys)
@@ -219,13 +222,16 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
 
 
 def _does(name: str, text: str, place: int) -> bool:
-    """Return whether a note, as a plain key, begins with somebody who does the theme at word `place`: `Ana sings alto`,
-    `Ana coaches a chess team`, but not `Ana has a cake sale for the choir` or `Ana's choir is old`.
+    """Return whether a note says that the person of that name does the theme, which is its word number `place`.
+
+    `text` is the note as a plain key: `Ana sings alto`, `Ana coaches a chess team`, but not `Ana has a cake sale for the choir`
+    or `Ana's choir is old`.
     """
-    verb, *before = text.removeprefix(f"{name} ").split()[: max(1, place - len(name.split()))]
-    is_lasting = verb.endswith("s") and verb not in _NOT_DOING  # `Ana opened a dance club` tells of one day
-    is_acting = (is_lasting and _ARTICLES.issuperset(before)) or (not before and acts(name, text))
-    return is_acting and text.startswith(f"{name} ")
+    if not text.startswith(f"{name} "):
+        return False
+    verb, *between = text.removeprefix(f"{name} ").split()[: max(1, place - len(name.split()))]
+    is_habit = verb.endswith("s") and verb not in _IDLE_VERBS  # `Ana opened a dance club` tells of one day
+    return (is_habit and _DETERMINERS.issuperset(between)) or (not between and acts(name, text))
 
 
 def _telling(sentence: str, keys: Collection[str]) -> int:

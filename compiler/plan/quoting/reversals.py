@@ -13,6 +13,7 @@ from compiler.plan.names.spotting import runs
 from compiler.plan.quoting.openings import OLDEST
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import one_line, plain_key, unescape
+from compiler.plan.text.sentences import undated
 
 LATER = "later_decisions"
 """The slug of the section in which a decision lists those that take it back."""
@@ -30,7 +31,6 @@ _REVERSING = re.compile(
     r"|abgesagt|verworfen|doch nicht|nicht|kein\w*|aufgegeben|stattdessen|zuruckgenommen|widerrufen|gestrichen"
     r"|annul\w+|renonc\w+|au lieu de|chang\w+ d ?avis|ne \w+ (?:plus|pas))\b"
 )
-_DAY = re.compile(r"^\d{4}-\d\d-\d\d: ")
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|en|s|e)$")
 
 
@@ -62,7 +62,7 @@ def reversals(decisions: Sequence[Page], times: Mapping[str, datetime]) -> Itera
 
 
 def _said(page: Page) -> str:
-    return _DAY.sub("", one_line(unescape(page.summary)))
+    return undated(one_line(unescape(page.summary)))
 
 
 def _when(page: Page, times: Mapping[str, datetime]) -> datetime:

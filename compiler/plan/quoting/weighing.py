@@ -144,17 +144,19 @@ def is_loose(sentence: str) -> bool:
     return bool(POINTING.match(plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))))
 
 
-def is_liking(text: str, keys: Collection[str], *, before: Collection[str] = ()) -> bool:
+def is_liking(text: str, keys: Collection[str], *, only_before: Collection[str] = ()) -> bool:
     """Return whether the words state that a person likes the theme, learns it or does it regularly.
 
-    The theme must be near the verb: `a game I loved in high school` tells nothing of school. The verbs in `before` count only
-    before the theme.
+    The theme must be near the verb: `a game I loved in high school` tells nothing of school. After a word in `only_before` it
+    does not count.
     """
     marked = _LIKED.sub(lambda found: f"{found[0][:-4]}loves", text).split()
     reach = {**dict.fromkeys(_LIKES_WORDS, _AFTER_LIKING), **dict.fromkeys(_OFTEN, _AFTER_OFTEN)}
     return any(
         word in reach
-        and _has_theme(" ".join(marked[at if word in before else max(0, at - _BEFORE_LIKING) : at + reach[word]]), keys)
+        and _has_theme(
+            " ".join(marked[at if word in only_before else max(0, at - _BEFORE_LIKING) : at + reach[word]]), keys
+        )
         for at, word in enumerate(marked)
     )
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from compiler.plan.lexicon.joined_names import FIRM_ENDS, JOINED, NOT_OWNED, OWNED, WITH_MONTH
+from compiler.plan.lexicon.joined_names import FIRM_ENDS, JOINED, NAMES_ENDING_IN_MONTH, NOT_OWNED, OWNED
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.page_words import language_of
 
@@ -17,14 +17,17 @@ _PAIRS = "|".join(
     rf"{first} (?:and|und|y|e|et) {last}" for first, last in map(str.split, re.split(r"[|\n]", JOINED.strip()))
 )
 _FIRM = rf"[^\W\d_a-z][^\W\d_]+ (?:and|und|y|e|et) (?:{'|'.join(FIRM_ENDS.split())})(?! of\b)"
-_MONTHLY = rf"(?:{WITH_MONTH})(?! \d)"
+_ENDING_IN_MONTH = rf"(?:{NAMES_ENDING_IN_MONTH})(?! \d)"
 _KIND = "|".join(OWNED.split())
 _NO_KIND = "|".join(NOT_OWNED.split())
+_OWNED = rf"[^\W\d_a-z][^\W\d_]+['’]s (?:{_KIND})\b(?! (?:{_NO_KIND})\b)"
+_CONTINENT = "Africa|America|Asia|Australia|Europe|Pacific"
 _TOKEN = re.compile(
-    rf"(?=[^\W\d_a-z])(?:(?:{_PAIRS}|{_FIRM}|{_MONTHLY})(?!\w)|[^\W\d_a-z][^\W\d_]+['’]s (?:{_KIND})\b(?! (?:{_NO_KIND})\b))|"
+    rf"(?=[^\W\d_a-z])(?:(?:{_PAIRS}|{_FIRM}|{_ENDING_IN_MONTH})(?!\w)|{_OWNED})|"
     r"(?:Dr|Dra|Prof|Mr|Mrs|Ms|Sr|Sra|Srta|Hr|Fr|Mme|Ing|St|Ste|Mt)\.(?=\s+[^\W\d_a-z])|"
-    r"(?:Africa|America|Asia|Australia|Europe|Pacific)/(?!Africa|Asia|Europe|Pacific)[A-Z]\w+|"  # time zones
-    r"[A-Z]{3,}(?=['’]s\s+[A-Z])|(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[A-Z][A-Z\d]+(?::[A-Z\d]+)+(?!\w)|"
+    rf"(?:{_CONTINENT})/(?!{_CONTINENT})[A-Z]\w+|"  # a time zone
+    r"[A-Z]{3,}(?=['’]s\s+[A-Z])|"  # an owner before a name: `UIP's DNP program`
+    r"(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[A-Z][A-Z\d]+(?::[A-Z\d]+)+(?!\w)|"
     r"[^\W_](?:[\w'’.-]*[^\W_])?(?:(?:\+\+?|#)(?![\w+#]))?|[^\w\s]|\n"
 )
 _POSSESSIVE = re.compile(

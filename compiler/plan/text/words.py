@@ -271,7 +271,7 @@ CONNECTORS = frozenset(
 # Words that a number belongs to: `an RYA Level 2 course` names the RYA.
 NUMBERED = frozenset(_NUMBERED.split())
 NO_NAMES = frozenset((_CALENDAR + _INTERJECTIONS + _OPENERS + _PEOPLES).split()) | STOP_WORDS
-# What notes have before a colon: `Bug: the queue was full`.
-LABELS = frozenset(
+# Labels of notes, before a colon: `Bug: the queue was full`.
+NOTE_LABELS = frozenset(
     ["bug", "bugs", "fix", "fixed", "hotfix", "todo", "feature", "chore", "refactor", "note", "update", "reminder"]
 )

@@ -107,9 +107,10 @@ class ListCall:
 
     def _open(self, token: str) -> Keys:
         digest, *written = _decode(token)
-        if len(written) != len(self.kinds) or not all(isinstance(key, int | str) for key in written):
-            raise _foreign()
-        if digest != self._digest(written):
+        is_flat = all(
+            isinstance(key, int | str) for key in written
+        )  # orjson cannot write deeply nested lists for the digest
+        if not is_flat or len(written) != len(self.kinds) or digest != self._digest(written):
             raise _foreign()
         return tuple(_read(kind, key) for kind, key in zip(self.kinds, written, strict=True))
 

@@ -59,8 +59,8 @@ class Supersessions:
     ) -> tuple[Memory, list[Memory]]:
         """Supersede memories by an existing one, or by an edit written here; return the newer memory and the older ones.
 
-        The caller has checked an edit with `check_memory`. Raises FailedPrecondition, and InvalidArgument for pinned memories of
-        more than 300 tokens; then nothing is written.
+        The caller has checked an edit with `check_memory`. Raises FailedPrecondition, and InvalidArgument if the pinned memories
+        would take more than 300 tokens; then nothing is written.
         """
         check_count("superseded_ids", superseded_ids, least=1, most=MAX_SUPERSEDED)
         for place, memory_id in enumerate(superseded_ids):

@@ -31,10 +31,10 @@ async def write_memories(
     now: datetime,
     field: str,
 ) -> Retained:
-    """Write the memories. Summaries of changed ones are remade, quotes that they no longer contain are deleted, and their copies
-    in the Brain follow.
+    """Write the memories, and update what depends on them: their summaries, quotes that they no longer contain, and their copies
+    in the Brain.
 
-    Raises QuotaExceeded, TooManyMemories, and InvalidArgument, naming the field, as `check_pinned` does.
+    Raises QuotaExceeded, TooManyMemories, and InvalidArgument for `field` as `check_pinned` does.
     """
     retained = await memories.write(connection, scope, prepared, now=now, limits=limits)
     summary_ids = await remake_above(connection, scope, retained.edited_ids, now=now)

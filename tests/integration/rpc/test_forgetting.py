@@ -213,16 +213,17 @@ async def test_summary_written_while_a_turn_is_forgotten_is_written_anew(
 
 
 async def test_purge_that_loses_the_database_says_so(database: str) -> None:
-    other = await asyncpg.connect(database)
+    other, watcher = await asyncpg.connect(database), await asyncpg.connect(database)
     waits = "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     async with other.transaction():
         await other.execute("LOCK TABLE memories")
         purging = asyncio.create_task(purge(database, is_forced=True))
-        await until(lambda: other.fetchval(f"SELECT count(*) {waits}"))
-        await other.execute(f"SELECT pg_terminate_backend(pid) {waits}")
+        await until(lambda: watcher.fetchval(f"SELECT count(*) {waits}"))  # a transaction would see the same sessions for good
+        await watcher.execute(f"SELECT pg_terminate_backend(pid) {waits}")
         with pytest.raises(DatabaseUnavailable):
             await purging
     await other.close()
+    await watcher.close()
 
 
 async def test_purge_waits_for_a_session_that_may_see_what_was_deleted(

@@ -183,7 +183,7 @@ async def test_edit_supersedes_memories_without_raising_trust(service: MemorySer
     assert again.memory == answer.memory
 
 
-async def test_edit_of_a_pinned_memory_keeps_to_the_pins_limit(service: MemoryService) -> None:
+async def test_edit_that_takes_the_pinned_memories_over_their_limit_is_refused(service: MemoryService) -> None:
     rule = pb.NewMemory(memory_id="rule", text="Answer in Portuguese.", pinned=True)
     await retain(service, rule, pb.NewMemory(memory_id="older", text="Answer in English."))
     longer = pb.NewMemory(memory_id="rule", text="Answer in Portuguese. " * 100)

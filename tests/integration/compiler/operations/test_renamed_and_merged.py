@@ -321,7 +321,7 @@ async def test_undone_merge_leaves_an_archived_page_archived(wiki: Pools) -> Non
     assert (await page(wiki, "dale-whitaker")).status == "active"
 
 
-async def test_merge_is_undone_after_the_page_that_stays_has_given_back_the_others_name(wiki: Pools) -> None:
+async def test_merge_is_not_undone_while_the_remaining_page_has_a_name_of_the_merged_one(wiki: Pools) -> None:
     await merge(wiki, "bea-holm", "renee-castellano")
     await rename(wiki, "renee-castellano", "Bea Holm")
     with pytest.raises(ActRefused, match="was renamed to 'Bea Holm', a name of the merged page; rename it first"):

@@ -118,7 +118,7 @@ def test_town_where_somebody_lives_has_a_page_from_two_memories() -> None:
     assert made("We met a dealer from Harnow.", "The band plays at the Harnow carnival.") == {}
 
 
-def test_figure_of_a_theme_makes_a_short_note_telling() -> None:
+def test_note_with_a_measure_needs_one_word_less() -> None:
     pages = made("Weight 97.6 kg.", "Weight 95 kg, waist 106 cm.", "Weight is 93 kg.", "Weight fine.")
     assert len(pages["Weight"].sections[0].body_md.splitlines()) == 3
     assert made("Slept badly.", "Slept well.", "Slept badly.") == {}
