@@ -218,7 +218,9 @@ async def test_purge_that_loses_the_database_says_so(database: str) -> None:
     async with other.transaction():
         await other.execute("LOCK TABLE memories")
         purging = asyncio.create_task(purge(database, is_forced=True))
-        await until(lambda: watcher.fetchval(f"SELECT count(*) {waits}"))  # a transaction would see the same sessions for good
+        await until(
+            lambda: watcher.fetchval(f"SELECT count(*) {waits}")
+        )  # a transaction would see the same sessions for good
         await watcher.execute(f"SELECT pg_terminate_backend(pid) {waits}")
         with pytest.raises(DatabaseUnavailable):
             await purging
