@@ -74,6 +74,8 @@ FIGURES_OF_SPEECH = """
   family_pass family_apartment family_apartments family_suite
   family_villa family_cabin family_passport family_passports family_van family_fare family_seats family_plan family_room
   family_rooms family_discount family_account family_sharing family_package
+  film_roll film_rolls roll_of_film rolls_of_film film_scanner develop_film developed_film developing_film bake_and_shark
+  on_the_books sky_dance
   family_law family_court flu_jab flu_jabs flu_shot flu_shots flu_vaccine
   flu_vaccines surgery_days surgery_hours morning_surgery evening_surgery surgery_list font_weight loss_weight paper_weight
   luggage_weight parcel_weight rowing_about rowing_over rowing_with

@@ -45,6 +45,7 @@ def test_an_activity_in_lower_case_is_a_topic_when_it_returns_in_any_form() -> N
         ("Elle adore cuisiner des recettes", ("Cooking",)),
         ("A Harry Potter fan at Park Avenue", ()),
         ("Booked a family apartment, and flu jabs on 3 May", ()),
+        ("Three rolls of film for the Nikon, and two kitchens on the books", ()),
         ("It's the dynamic nature of the job", ()),
         ("Sam: Nature really helps me to calm down", ("Nature",)),
         ("Wow, nature can be so loud", ("Nature",)),
