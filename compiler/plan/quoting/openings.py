@@ -212,9 +212,8 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         is_told = bool(name) and not speaker and text.startswith(name)
         is_doing = is_told and _does(name, text, theme_place(sentence, keys)) and _looseness(said, text) < _REFERS
         is_reported = bool(name) and acts(name, text, _SAYING)
-        found += (-2 if is_reported else is_told + is_doing) + (
-            2 if is_liking(text, keys, only_before=_VERB_BEFORE_THEME) else 0
-        )
+        found += -2 if is_reported else is_told + is_doing
+        found += 2 if is_liking(text, keys, only_before=_VERB_BEFORE_THEME) else 0
         return found if speaker else found + _telling(sentence, keys)
     # `Mico says Tuesday` tells of something else.
     is_saying = score <= _STATE and any(acts(key, text, _QUOTING) for key in keys)

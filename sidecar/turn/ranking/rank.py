@@ -130,7 +130,7 @@ def weigh_all(reading: Reading, candidates: Sequence[Candidates]) -> Weighed:
     both, best = alone, own_features
     if reading.thread:
         bar = _sets_bar(candidates)
-        evidence = own_evidence([one for one in candidates if one.kind is not CandidateKind.PAGE] or candidates)
+        evidence = OwnEvidence._make(column[bar] for column in own_evidence(candidates))
         leans = leaning(reading, own.max(axis=0)[bar], logits[-1][bar], evidence)
         both = (1 - leans) * alone + leans * _probabilities(logits[-1])
         best = own_features if leans < _HALF else tables[-1]

@@ -41,13 +41,18 @@ async def wiki(pools: Pools) -> Pools:
     return pools
 
 
-@pytest.mark.parametrize("mode", [None, *ResetMode])
-async def test_wrong_sentence_stays_away(wiki: Pools, mode: ResetMode | None) -> None:
-    await report(wiki, "bea-holm", WRONG)
+async def compile_later_memories(wiki: Pools, mode: ResetMode | None) -> None:
+    """Reset the wiki if there is a mode, and compile memories written later."""
     if mode is not None:
         await reset(wiki, mode)
     await write(wiki, entries(LATER, first=20))
     await again(wiki)
+
+
+@pytest.mark.parametrize("mode", [None, *ResetMode])
+async def test_wrong_sentence_stays_away(wiki: Pools, mode: ResetMode | None) -> None:
+    await report(wiki, "bea-holm", WRONG)
+    await compile_later_memories(wiki, mode)
     found = await whole(wiki, "bea-holm")
     assert "clocks" not in text_of(found) + found.page.summary
     assert "midnight" in text_of(found)
@@ -121,10 +126,7 @@ async def test_wrong_sentence_stays_away_from_the_page_that_its_page_is_merged_i
     await report(wiki, "renee-castellano" if is_merged_first else "bea-holm", WRONG)
     if not is_merged_first:
         await merge(wiki, "bea-holm", "renee-castellano")
-    if mode is not None:
-        await reset(wiki, mode)
-    await write(wiki, entries(LATER, first=20))
-    await again(wiki)
+    await compile_later_memories(wiki, mode)
     found = await whole(wiki, "renee-castellano")
     assert "clocks" not in text_of(found) + found.page.summary
     assert {"m3", "m20"} <= {one.memory_id for section in found.sections for one in section.sources}
