@@ -145,7 +145,7 @@ class CreatePage:
 
 @dataclass(frozen=True, slots=True)
 class WriteSection:
-    """Replace a section: body, sources, children and aggregation. Counts as a rewrite."""
+    """Replace a section: body, sources, children and aggregation. Counts as a rewrite. An archived page stays archived."""
 
     page: PageKey
     section: Section

@@ -274,8 +274,8 @@ def unmerge(
     """Return the items that undo a merge: `gone` with the texts it had, and `into` without them.
 
     `gone` is the archived page, None if a rebuild has deleted it: then all memories that `into` cites are read again. `links`
-    are the causes of the links of `into`, `standing` all rulings. If `into` is archived, it stays archived. Raises
-    ActRefused if `into` was merged into a third page since, which has the texts now, or renamed to a name of `gone`.
+    are the causes of the links of `into`, `standing` all rulings. Raises ActRefused if `into` was merged into a third page since,
+    which has the texts now, or renamed to a name of `gone`.
     """
     later = next((one for one in standing if one.kind is RulingKind.MERGED and one.page == into.key), None)
     if later is not None and later.into is not None:
@@ -286,8 +286,7 @@ def unmerge(
     kept = [one for one in standing if (one.kind, one.page) != (RulingKind.NAME, into.key) or one.ref not in given]
     undone = _unmerged(gone, merged, into, links, kept)
     dropped = tuple(DropRuling(one) for one in standing if one not in kept)
-    archived = () if into.is_active else (ArchivePage(into.key),)
-    return replace(undone, items=(*dropped, *undone.items, *archived))
+    return replace(undone, items=(*dropped, *undone.items))
 
 
 def _given_since(merged: Ruling, into: Page, standing: Sequence[Ruling]) -> set[str]:

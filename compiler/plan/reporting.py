@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from compiler.plan.contract import (
-    ArchivePage,
     CitedMemory,
     CreatePage,
     DropRuling,
@@ -107,15 +106,10 @@ def restore(page: Page | None, into: Page | None, ruling: Ruling, source: CitedM
     """Return the items that revoke the ruling and put its sentence back: at its section's end, or as an empty summary's text.
 
     `into` is the page that the page was merged into; it gets the sentence too. If a page, the section or the place of the summary
-    is gone, or the sentence was forgotten, only the ruling is revoked. An archived page stays archived.
+    is gone, or the sentence was forgotten, only the ruling is revoked.
     """
-    items: list[Item] = [DropRuling(ruling)]
-    for one in (page, into):
-        written = tuple(_put_back(one, ruling, source)) if one is not None and ruling.text else ()
-        items += written
-        if one is not None and written and not one.is_active:
-            items.append(ArchivePage(one.key))
-    return tuple(items)
+    pages = [one for one in (page, into) if one is not None and ruling.text]
+    return (DropRuling(ruling), *(item for one in pages for item in _put_back(one, ruling, source)))
 
 
 def _put_back(page: Page, ruling: Ruling, source: CitedMemory | None) -> Iterator[Item]:

@@ -224,7 +224,7 @@ class _Reduction:
             return True
         wanted = _normal(section, _claimed_elsewhere(page, section.slug))
         there = next((one for one in page.sections if one.slug == section.slug), None)
-        if there is not None and there == wanted and page.is_active:
+        if there == wanted:
             return True
         is_rewrite = there is not None and there.body_md != wanted.body_md
         if is_rewrite and self.counters["sections_rewritten"] >= self.limits.sections:
@@ -232,7 +232,7 @@ class _Reduction:
             return False
         self.counters["sections_rewritten"] += is_rewrite
         self.counters["sections_created"] += there is None
-        self._put(page, replace(page, sections=_with(_handing_over(page, wanted), wanted), is_active=True))
+        self._put(page, replace(page, sections=_with(_handing_over(page, wanted), wanted)))
         return True
 
     def _put(self, before: Page, after: Page) -> None:

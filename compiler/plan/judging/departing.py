@@ -12,7 +12,6 @@ from dataclasses import replace
 from compiler.plan.batch import StaleView
 from compiler.plan.contract import (
     Aggregation,
-    ArchivePage,
     BatchMemory,
     CitedMemory,
     DeletePage,
@@ -106,19 +105,17 @@ def leave(
     """
     listed = {key: page for key, page in pages.items() if key not in ended}
     written = {(item.page, item.section.slug): item.section for item in items if isinstance(item, WriteSection)}
-    archived: set[PageKey] = set()
     for page in _sorted(listed.values()):
         for section in page.sections:
             changed = without(section, ended, pages, faded=faded)
             if changed != section:
                 written[page.key, section.slug] = changed
-                archived |= set() if page.is_active else {page.key}
     kept = tuple(
         replace(one, section=written.pop((one.page, one.section.slug))) if isinstance(one, WriteSection) else one
         for one in items
     )
     added = (WriteSection(key, section) for (key, _), section in sorted(written.items(), key=lambda one: one[0]))
-    return (*kept, *added, *map(ArchivePage, sorted(archived)), *_farewell(pages, ended))
+    return (*kept, *added, *_farewell(pages, ended))
 
 
 def end_lists(items: Iterable[Item], around: Mapping[PageKey, Page], stated: Iterable[WriteLink]) -> tuple[Item, ...]:

@@ -6,7 +6,7 @@ is deleted with its name; a page whose edited memories no longer support it is a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -72,7 +72,7 @@ def decide(view: StaleView, *, is_quoting: bool = False) -> PlanDecision:
 
 
 def emptied(view: StaleView, items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Return the finished items, with the removal of pages whose rewritten texts are empty. Archived pages stay archived."""
+    """Return the finished items, with the removal of pages whose rewritten texts are empty."""
     removed = {(item.page, item.slug) for item in items if isinstance(item, RemoveSection)}
     summaries = {page.key: page.summary for page in view.pages}
     summaries |= {item.page: item.summary for item in items if isinstance(item, WriteSummary)}
@@ -85,16 +85,7 @@ def emptied(view: StaleView, items: tuple[Item, ...]) -> tuple[Item, ...]:
         and not summaries[page.key]
         and all((page.key, section.slug) in removed for section in page.sections)
     ]
-    return (*_archived_again(view, items), *map(ArchivePage, sorted(bare)))
-
-
-def _archived_again(view: StaleView, items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items, and archive an archived page again after each section written on it, since writing activates a page."""
-    archived = {page.key for page in view.pages if not page.is_active}
-    for item in items:
-        yield item
-        if isinstance(item, WriteSection) and item.page in archived:
-            yield ArchivePage(item.page)
+    return (*items, *map(ArchivePage, sorted(bare)))
 
 
 def reread(view: StaleView, items: tuple[Item, ...], *, is_quoting: bool) -> tuple[str, ...]:
