@@ -115,9 +115,18 @@ class Catalog:
 
 def cost_usd(model: Model, spending: TokenSpending) -> float | None:
     """Return the cost of a call in USD; None if a needed price is unknown."""
-    price = model.price
-    if price is None or (price.up_to_tokens is not None and spending.input_tokens > price.up_to_tokens):
-        return None
+    usd, unpriced_tokens = known_cost(model, spending, prompt_tokens=spending.input_tokens)
+    return None if model.price is None or unpriced_tokens else usd
+
+
+def known_cost(model: Model | None, spending: TokenSpending, *, prompt_tokens: float) -> tuple[float, int]:
+    """Return the cost in USD of the tokens with a known price, and the number of the others.
+
+    The spending may be the sum of calls: `prompt_tokens` is the length of a prompt, by which a price may be limited.
+    """
+    price = model.price if model is not None else None
+    if price is None or (price.up_to_tokens is not None and prompt_tokens > price.up_to_tokens):
+        return 0.0, spending.input_tokens + spending.output_tokens
     cached = spending.cache_read_tokens + spending.cache_write_tokens
     parts = (
         (max(0, spending.input_tokens - cached), price.input_usd),
@@ -125,9 +134,8 @@ def cost_usd(model: Model, spending: TokenSpending) -> float | None:
         (spending.cache_read_tokens, price.cache_read_usd),
         (spending.cache_write_tokens, price.cache_write_usd),
     )
-    if any(tokens and usd is None for tokens, usd in parts):
-        return None
-    return sum(tokens * (usd or 0.0) for tokens, usd in parts) / 1_000_000
+    usd = sum(tokens * price_usd for tokens, price_usd in parts if price_usd is not None) / 1_000_000
+    return usd, sum(tokens for tokens, price_usd in parts if price_usd is None)
 
 
 def _by_id(models: Iterable[Model]) -> dict[str, Model]:

@@ -53,9 +53,7 @@ class CostService:
         since, until = self._span(request)
         of, key = _spender(request, call), _KEYS.get(request.by, "")
         rows = await self._costs.spent(of, since=since, until=until, by="" if key == "source" else key)
-        compiles_usd = (
-            0.0 if isinstance(of, Scope) else await self._costs.compile_cost_usd(of, since=since, until=until)
-        )
+        compiles_usd = await self._costs.compile_cost_usd(of, since=since, until=until)
         return pb.ListSpendingResponse(rows=_rows(rows, key), compile_cost_usd=compiles_usd)
 
     async def list_compile_spending(

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
-from models.tokens.catalog import CATALOG, TokenSpending, cost_usd
+from models.tokens.catalog import CATALOG, TokenSpending, cost_usd, known_cost
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.validation import check_count, read_id, read_int, read_name
 from store.accounting import budgets, costs
@@ -76,10 +76,12 @@ class CostAccounts:
                 return await costs.of_owner(connection, of, since=since, until=until, by=by)
             return await costs.of_tenant(connection, of, since=since, until=until, by=by)
 
-    async def compile_cost_usd(self, tenant_id: UUID, *, since: datetime, until: datetime) -> float:
-        """Return the cost of a tenant's compiles in the span."""
-        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
-            days = await costs.of_compiles(connection, tenant_id, since=since, until=until)
+    async def compile_cost_usd(self, of: Scope | UUID, *, since: datetime, until: datetime) -> float:
+        """Return the cost of the compiles of an owner's wiki, or of a tenant's, in the days (UTC) of the span."""
+        if isinstance(of, Scope):
+            return sum(one.cost_usd for one in await self.passes(of, since=since, until=until))
+        async with tenant_scoped(self._pool, of, read_only=True) as connection:
+            days = await costs.of_compiles(connection, of, since=since, until=until)
         return sum(day.cost_usd for day in days)
 
     async def passes(self, of: Scope | UUID, *, since: datetime, until: datetime) -> list[PassSpent]:
@@ -170,18 +172,14 @@ def account_cost(account: TurnAccount) -> float | None:
     )
 
 
-def spent_cost(spent: Spent) -> float | None:
-    """Return the cost of turns of one model in USD; None without a known price."""
-    model = CATALOG.find(spent.model_id)
-    if model is None:
-        return None
+def spent_cost(spent: Spent) -> tuple[float, int]:
+    """Return the cost of turns of one model in USD, and their tokens without a known price.
+
+    Prices may depend on the length of a prompt: the mean turn's counts, because a sum of turns has no length.
+    """
     counted = (spent.input_tokens, spent.output_tokens, spent.cache_read_tokens, spent.cache_write_tokens)
-    if model.price is None or model.price.up_to_tokens is None:
-        return cost_usd(model, TokenSpending(*counted))
-    # Prices depend on the length of a prompt, so the mean turn is priced, not the sum of many turns.
-    turns = max(1, spent.turn_count)
-    of_a_turn = cost_usd(model, TokenSpending(*(tokens // turns for tokens in counted)))
-    return None if of_a_turn is None else of_a_turn * turns
+    mean_tokens = spent.input_tokens / max(1, spent.turn_count)
+    return known_cost(CATALOG.find(spent.model_id), TokenSpending(*counted), prompt_tokens=mean_tokens)
 
 
 def by_key(rows: Iterable[Spent]) -> list[Sum]:
@@ -192,9 +190,9 @@ def by_key(rows: Iterable[Spent]) -> list[Sum]:
         one.turn_count += row.turn_count
         one.input_tokens += row.input_tokens
         one.output_tokens += row.output_tokens
-        cost = spent_cost(row)
-        one.cost_usd += cost or 0.0
-        one.unpriced_tokens += row.input_tokens + row.output_tokens if cost is None else 0
+        usd, unpriced_tokens = spent_cost(row)
+        one.cost_usd += usd
+        one.unpriced_tokens += unpriced_tokens
         for source, tokens in row.source_tokens.items():
             one.source_tokens[source] = one.source_tokens.get(source, 0) + tokens
     return sorted(sums.values(), key=lambda one: (-one.cost_usd, -one.input_tokens, one.key))

@@ -397,7 +397,7 @@ class ListSpendingResponse(_message.Message):
     ROWS_FIELD_NUMBER: _builtins.int
     COMPILE_COST_USD_FIELD_NUMBER: _builtins.int
     compile_cost_usd: _builtins.float
-    """The cost of the tenant's compiles in that range; only for a whole tenant."""
+    """The cost of the compiles of the owner's wiki, or of the tenant's, on the days (UTC) of that range."""
     @_builtins.property
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___SpendingRow]:
         """At most 1,000 rows, highest cost first."""

@@ -37,8 +37,14 @@ def show(session: CommandSession, by: str, days: int, whole_tenant: bool) -> Non
     """
     _check_owner(whole_tenant=whole_tenant)
     since = datetime.now(UTC) - timedelta(days=days)
-    answer = session.client.list_spending(by=by, whole_tenant=whole_tenant, since_time=since)
-    session.voice.show(answer, lambda spending: _draw(spending, by))
+    of = {"whole_tenant": whole_tenant, "since_time": since}
+    answer = session.client.list_spending(by=by, **of)
+    if session.voice.is_json:
+        session.voice.show(answer, lambda _: ())
+        return
+    # The rows by source have only our counts of the input, and those of another key may be cut: neither adds up to the total.
+    turns_usd = sum(row.cost_usd for row in session.client.list_spending(**of).rows)
+    session.voice.show(answer, lambda spending: _draw(spending, by, turns_usd))
 
 
 @cost.command(short_help="Show the spending of compiles.")
@@ -81,7 +87,7 @@ def _draw_compiles(rows: Sequence[CompileSpendingRow]) -> Iterator[Any]:
     yield f"compiles ${sum(row.cost_usd for row in rows):.4f}"
 
 
-def _draw(answer: SpendingReport, by: str) -> Iterator[Any]:
+def _draw(answer: SpendingReport, by: str, turns_usd: float) -> Iterator[Any]:
     names = (by, "turns", "input", "output", "cost", "without a price")
     yield drawing.rows(
         names,
@@ -94,7 +100,9 @@ def _draw(answer: SpendingReport, by: str) -> Iterator[Any]:
         ),
         empty="No turns in this time; start one with: sidecar assemble",
     )  # fmt: skip
-    yield f"turns ${sum(row.cost_usd for row in answer.rows):.4f}, compiles ${answer.compile_cost_usd:.4f}"
+    if by == "source":
+        yield "The rows have our own counts of the input; the sum below has the reported counts, with the output."
+    yield f"turns ${turns_usd:.4f}, compiles ${answer.compile_cost_usd:.4f}"
 
 
 @click.group()

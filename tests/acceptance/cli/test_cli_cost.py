@@ -34,6 +34,20 @@ async def test_turns_top_and_cost_agree(site: Site, capsys: pytest.CaptureFixtur
         assert (code, "1" in text) == (0, True), command
 
 
+async def test_every_key_shows_the_same_sum(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    agent = await fill(site)
+    receipt_id = (await agent.AssembleContext(asking())).assembly.receipt_id
+    await explained(agent, receipt_id)
+    await told(site, capsys, "usage", "report", receipt_id, "--input", "9000", "--output", "700")
+    scope = Scope(tenant_uuid("acme"), owner_uuid("mara"))
+    async with scoped(site.app.pools.background, scope) as connection:
+        call = CompileCall("leaf", "m-1", 900, 40, 300, 0.25)
+        await costs.add_compile_call(connection, scope, call, now=datetime.now(UTC))
+    for key in ("day", "source", "thread"):
+        code, text = await said(site, capsys, "cost", "show", "--by", key)
+        assert (code, text.splitlines()[-1]) == (0, "turns $0.0295, compiles $0.2500"), key
+
+
 async def test_compiles_are_shown_by_pass_and_model(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     await fill(site)
     scope = Scope(tenant_uuid("acme"), owner_uuid("mara"))

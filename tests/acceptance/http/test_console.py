@@ -211,6 +211,17 @@ class Counting:
         return SourceAnswer()
 
 
+async def test_spending_by_source_shows_the_same_sum_as_by_day(desk: Site) -> None:
+    agent = desk.caller()
+    receipt_id = (await agent.AssembleContext(asking())).assembly.receipt_id
+    await explained(agent, receipt_id)
+    await agent.ReportUsage(pb.ReportUsageRequest(receipt_id=receipt_id, input_tokens=9000, output_tokens=700))
+    async with browser(desk) as client:
+        by_day, by_source = [(await client.get(f"/spending?by={key}")).text for key in ("day", "source")]
+    tile = re.compile(r"<dt>Turns</dt><dd>(.*?)</dd>")
+    assert tile.findall(by_day) == tile.findall(by_source) == ["$0.0295<small>9,000 tokens in</small>"]
+
+
 async def test_at_most_two_questions_are_tried_at_once(settings: Settings) -> None:
     counting, told = Counting(), replace(settings, console_listen="127.0.0.1:0")
     async with (

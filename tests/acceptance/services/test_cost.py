@@ -13,7 +13,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.services.costs import BudgetWatch
 from sidecar.v1 import context_pb2, cost_pb2
-from store.accounting.costs import KEYS
+from store.accounting import costs
+from store.accounting.costs import KEYS, CompileCall
+from store.db.postgres import scoped
+from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.served.site import Caller, Site
 from tests.support.served.turns import THREAD, asking, explained, fill, refusal
 
@@ -78,6 +81,30 @@ async def test_turns_of_an_unpriced_model_are_counted_but_not_priced(site: Site)
     assert not one.HasField("cost_usd")
     (row,) = (await spending(agent, "model")).values()
     assert (row.key, row.cost_usd, row.unpriced_tokens) == ("house-model", 0, one.input_tokens)
+
+
+async def test_tokens_without_a_price_leave_the_other_tokens_of_their_model_priced(site: Site) -> None:
+    agent = await fill(site)
+    first, second = await turn(agent), await turn(agent, thread_id="")
+    report = context_pb2.ReportUsageRequest(receipt_id=first.receipt_id, input_tokens=1000, output_tokens=100)
+    await agent.ReportUsage(report)
+    # The table has no price for writing to the cache of gpt-4o.
+    cached = context_pb2.ReportUsageRequest(receipt_id=second.receipt_id, input_tokens=60, cache_write_tokens=50)
+    await agent.ReportUsage(cached)
+    for key in ("", *KEYS):
+        rows = (await spending(agent, key)).values()
+        assert sum(row.cost_usd for row in rows) == pytest.approx(1010 * PRICE_PER_TOKEN + 100 * 10e-6), key
+        assert sum(row.unpriced_tokens for row in rows) == 50, key
+
+
+async def test_spending_of_an_owner_has_the_compiles_of_its_wiki(site: Site) -> None:
+    agent = await fill(site)
+    scope, now = Scope(tenant_uuid(site.tenant), owner_uuid("mara")), datetime.now(UTC)
+    async with scoped(site.app.pools.background, scope) as connection:
+        await costs.add_compile_call(connection, scope, CompileCall("leaf", "m-1", 900, 40, 300, 0.25), now=now)
+    own = await agent.ListSpending(cost_pb2.ListSpendingRequest())
+    others = await site.caller(owner="noor").ListSpending(cost_pb2.ListSpendingRequest())
+    assert (own.compile_cost_usd, others.compile_cost_usd) == (0.25, 0)
 
 
 async def test_turn_costs_are_listed_by_page_and_filter(site: Site) -> None:

@@ -38,7 +38,8 @@ async def show_spending(visit: Visit) -> Response:
     tenant_id, since = visit.identity.tenant_id, now - timedelta(days=days)
     of, service = tenant_id if is_whole else visit.scope, visit.services.costs
     rows = await service.spent(of, since=since, until=now, by="" if by == "source" else by)
-    sums = by_source(rows) if by == "source" else by_key(rows)
+    every = by_key(rows)
+    sums = by_source(rows) if by == "source" else every
     known, alerts = await service.budgets(tenant_id, most_alerts=20) if visit.is_admin else ([], [])
     most_usd = max((one.cost_usd for one in sums[:_ROWS]), default=0.0)
     return await visit.page(
@@ -53,7 +54,8 @@ async def show_spending(visit: Visit) -> Response:
         budgets=known,
         alerts=alerts,
         passes=await service.passes(of, since=since, until=now),
-        total_usd=sum(one.cost_usd for one in sums),
+        total_usd=sum(one.cost_usd for one in every),
+        total_tokens=sum(one.input_tokens for one in every),
     )
 
 
