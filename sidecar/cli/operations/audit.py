@@ -11,6 +11,7 @@ import click
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
+from sidecar.client import Stance
 from sidecar.client.answers import AuditEntry
 
 
@@ -29,7 +30,10 @@ def audit(session: CommandSession, days: int, limit: int) -> None:
       sidecar audit --owner mara --json
     """
     since = datetime.now(UTC) - timedelta(days=days)
-    entries = every(session.client.list_audit_entries, limit=limit, since_time=since)
+    client = session.client
+    if not click.get_current_context().params.get("owner"):
+        client = client.taking(Stance(session.tenant))  # without a token, calls otherwise name the owner `default`
+    entries = every(client.list_audit_entries, limit=limit, since_time=since)
     session.voice.show(list(entries), draw)
 
 

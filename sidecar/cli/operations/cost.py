@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import click
@@ -37,14 +38,14 @@ def show(session: CommandSession, by: str, days: int, whole_tenant: bool) -> Non
     """
     _check_owner(whole_tenant=whole_tenant)
     since = datetime.now(UTC) - timedelta(days=days)
-    of = {"whole_tenant": whole_tenant, "since_time": since}
-    answer = session.client.list_spending(by=by, **of)
+    spending = partial(session.client.list_spending, whole_tenant=whole_tenant, since_time=since)
+    answer = spending(by=by)
     if session.voice.is_json:
         session.voice.show(answer, lambda _: ())
         return
     # The rows by source have only our counts of the input, and those of another key may be cut: neither adds up to the total.
-    turns_usd = sum(row.cost_usd for row in session.client.list_spending(**of).rows)
-    session.voice.show(answer, lambda spending: _draw(spending, by, turns_usd))
+    turns_usd = sum(row.cost_usd for row in spending().rows)
+    session.voice.show(answer, lambda found: _draw(found, by, turns_usd))
 
 
 @cost.command(short_help="Show the spending of compiles.")

@@ -26,12 +26,13 @@ DEFAULT_NAME = "default"
 class CommandSession:
     """A client for the tenant and owner of the options, and the output of the command.
 
-    `owner` is the owner of its calls, empty for the token's own.
+    `owner` is the owner of its calls, empty for the token's own; `tenant` likewise.
     """
 
     client: Sidecar
     voice: Voice
     owner: str = ""
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def connected(work: Command) -> Command:
         token = os.environ.get("SIDECAR_TOKEN") if token is None else token
         caller = as_caller(Caller(address, token, tenant, owner), voice)
         with Sidecar(caller.address, caller.token or "", tls=tls, stance=Stance(caller.tenant, caller.owner)) as client:
-            return work(session=CommandSession(client, voice, caller.owner), **options)
+            return work(session=CommandSession(client, voice, caller.owner, caller.tenant), **options)
 
     return speaking(command)
 

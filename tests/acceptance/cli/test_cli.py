@@ -6,6 +6,7 @@ import codecs
 import io
 import json
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from sidecar.cli.root import run
+from store.scope import owner_uuid
 from tests.support.places import ROOT
 from tests.support.served.command_line import Served, migrated, outcome, serving
 
@@ -106,6 +108,22 @@ def _assembled(sidecar: Terminal, chat: Path, *options: str) -> Any:
 def test_served_sidecar_is_healthy(sidecar: Terminal, served: Served) -> None:
     done = outcome(["health", "--address", served.environment["SIDECAR_LISTEN"]], {})
     assert (done.returncode, done.stdout, done.stderr) == (0, "SERVING\n", "")
+
+
+def test_audit_without_an_owner_lists_the_entries_of_every_owner(
+    sidecar: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sidecar.json("memory", "list")
+    about = str(owner_uuid(sidecar.owner))
+    every: list[dict[str, str]] = []
+    for _ in range(50):  # entries are written after the calls
+        assert run(["audit", "--tenant", "acme", "--json"]) == 0
+        every = json.loads(capsys.readouterr().out)
+        if about in {one["owner_id"] for one in every}:
+            break
+        time.sleep(0.1)
+    assert "sidecar.v1.MemoryService/ListMemories" in {one["method"] for one in every if one["owner_id"] == about}
+    assert {one["owner_id"] for one in sidecar.json("audit")} == {about}
 
 
 class TestThreads:
