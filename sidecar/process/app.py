@@ -26,8 +26,8 @@ from sidecar.context.query_embedding import QueryReader
 from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.context.replay import Replayer
 from sidecar.context.token_counting import TokenMeters
-from sidecar.http.opening import check_addresses
 from sidecar.process.cache_invalidation import TenantCaches
+from sidecar.process.checking import check_settings
 from sidecar.process.gauges import keep_counted
 from sidecar.process.parts import Part, end_with_parent, tell_serving
 from sidecar.process.retention import keep_pruned, retention_of
@@ -35,7 +35,6 @@ from sidecar.process.serving import ServingDeps, open_listeners
 from sidecar.process.use_cases import BaseDeps, services_of
 from sidecar.process.warm_up import warm
 from sidecar.rpc import context
-from sidecar.rpc import server as rpc_server
 from sidecar.rpc.server import GrpcServer
 from sidecar.rpc.transport.admission import AdmissionControl
 from sidecar.runtime import database, embedders, memory_trimming
@@ -142,9 +141,7 @@ async def running(
 
     Raises a StartRefused or StoreError whose text names the fix.
     """
-    rpc_server.check_addresses(settings)
-    check_addresses(settings)
-    retention_of(settings)
+    check_settings(settings)
     async with AsyncExitStack() as stack:
         where = await stack.enter_async_context(database.opened(settings))
         await database.check(where)

@@ -18,9 +18,8 @@ from typing import Any
 
 import orjson
 
-from sidecar.http.opening import check_addresses as check_http_addresses
+from sidecar.process.checking import check_settings
 from sidecar.process.parts import HTTP, own_address
-from sidecar.rpc import server as rpc_server
 from sidecar.rpc.transport.listen import MAX_SOCKET_PATH_BYTES, check_listen_address
 from sidecar.runtime import database
 from sidecar.runtime.errors import ProcessNotStarted, SettingInvalid
@@ -45,8 +44,7 @@ async def serve_with(settings: Settings, count: int) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    rpc_server.check_addresses(settings)
-    check_http_addresses(settings)
+    check_settings(settings)
     async with AsyncExitStack() as stack:
         listen = stack.enter_context(_reserved(settings.listen))
         _remove_sockets(listen, above=count)

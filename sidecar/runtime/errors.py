@@ -239,7 +239,7 @@ class PlainTextRefused(StartRefused):
 
     def __init__(self, address: str) -> None:
         super().__init__(
-            f"{address!r} would serve plain text to the network; set a TLS certificate and key, "
+            f"SIDECAR_LISTEN: {address!r} would serve plain text to the network; set SIDECAR_TLS_CERT and SIDECAR_TLS_KEY, "
             "or listen on 127.0.0.1, [::1] or a unix socket."
         )
         self.address = address

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +271,7 @@ _ELSEWHERE = frozenset(
 
 _MOST = 2**31  # the range of a four-byte column
 _MOST_DAYS = 36_500
+_LEAST_MESSAGE_BYTES = 65_536  # smaller ones would refuse ordinary turns
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -282,16 +284,9 @@ def _parsed(variable: str, name: str, text: str) -> Any:
         raise SettingInvalid(variable, f"{text!r} is not {wanted}", f"set {wanted}") from None
 
 
-def _number(text: str) -> int:
+def _number(text: str, *, least: int = 0, most: int = _MOST - 1) -> int:
     value = int(text)
-    if not 0 <= value < _MOST:
-        raise ValueError
-    return value
-
-
-def _days(text: str) -> int:
-    value = _number(text)
-    if value > _MOST_DAYS:
+    if not least <= value <= most:
         raise ValueError
     return value
 
@@ -299,6 +294,13 @@ def _days(text: str) -> int:
 def _seconds(text: str) -> float:
     value = float(text)
     if not 0 <= value < 1e9:
+        raise ValueError
+    return value
+
+
+def _some_seconds(text: str) -> float:
+    value = _seconds(text)
+    if not value:
         raise ValueError
     return value
 
@@ -320,14 +322,37 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def _addresses(text: str) -> tuple[str, ...]:
+    addresses = _names(text)
+    if not addresses:
+        raise ValueError
+    return addresses
+
+
 _KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "str": (str, "a text"),
     "int": (_number, "a whole number of zero or more, below 2147483648"),
-    "days": (_days, f"a whole number of days up to {_MOST_DAYS}"),
+    "days": (partial(_number, most=_MOST_DAYS), f"a whole number of days up to {_MOST_DAYS}"),
     "log_level": (_level, f"one of {', '.join(_LEVELS)}"),
     "float": (_seconds, "a number of seconds"),
     "bool": (_flag, "true or false"),
     "Path": (Path, "a directory"),
     "Path | None": (Path, "a directory"),
     "tuple[str, ...]": (_names, "a list with commas"),
-}
+    "listen": (_addresses, "a list of addresses with commas"),
+    "graph_hops": (partial(_number, most=3), "a whole number from 0 to 3"),
+    "max_message_bytes": (
+        partial(_number, least=_LEAST_MESSAGE_BYTES),
+        f"a whole number of {_LEAST_MESSAGE_BYTES} or more, below {_MOST}",
+    ),
+    **dict.fromkeys(
+        (
+            "turn_pool_size", "background_pool_size", "worker_pool_size", "worker_scopes", "max_in_flight",
+            "max_in_flight_per_tenant",
+        ),
+        (partial(_number, least=1), f"a whole number of one or more, below {_MOST}"),
+    ),
+    **dict.fromkeys(
+        ("deadline_s", "max_deadline_s", "worker_lease_s", "worker_poll_s"), (_some_seconds, "a number of seconds above 0")
+    ),
+}  # fmt: skip

@@ -20,6 +20,7 @@ from models.tokens.meters import meter_for
 from sidecar.backends import configuration
 from sidecar.backends.entries import BackendEntry, HindsightEntry, ToolsEntry
 from sidecar.cli.shared.output import counted
+from sidecar.process.checking import check_settings
 from sidecar.rpc.auth.authentication import Authenticator
 from sidecar.rpc.server import identity_settings
 from sidecar.runtime import embedders
@@ -28,13 +29,13 @@ from sidecar.runtime.database import Database, migrations, reached
 from sidecar.runtime.errors import SidecarError, StartRefused
 from sidecar.runtime.settings import Settings
 from sidecar.telemetry.watch import config_of
-from sidecar.worker.compile_engine import compile_settings
 from store.db import migrate
 from store.db.postgres import check_server, direct, server_time
 from store.db.queries import Connection
 from store.embedded import disk
 from store.errors import (
     AccessRefused,
+    DatabaseFull,
     DatabaseRefused,
     EmbeddedPostgresError,
     MigrationEdited,
@@ -73,7 +74,7 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
     """Return a finding for everything that serving needs, in order of dependency."""
     try:
         settings = all_settings.read(environ)
-        compile_settings(settings)
+        check_settings(settings)
         await embedders.check(settings)
     except SidecarError as error:
         return [Finding("settings", is_well=False, detail=str(error), fix="correct the named variable")]
@@ -130,6 +131,8 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
 
 def _fix(error: StoreError, settings: Settings) -> str:
     """Return the fix for an unusable database."""
+    if isinstance(error, DatabaseFull):
+        return "make room on the database's disk"
     if isinstance(error, ServerUnsuitable):
         return "use PostgreSQL 15 or newer with pg_trgm, btree_gin and unaccent (Debian: postgresql-contrib)"
     if isinstance(error, EmbeddedPostgresError):

@@ -141,15 +141,21 @@ def _rules(settings: IdentitySettings) -> TokenRules:
 
 def _callers(settings: IdentitySettings, monotonic_s: Callable[[], float]) -> Callers:
     if (settings.certificates or settings.certificates_file) and not settings.requires_client_certificates:
-        raise SettingInvalid("certificates", "are registered but not required", "set the client CA, or remove them")
+        raise SettingInvalid(
+            "SIDECAR_CLIENT_NAMES",
+            "names certificates that are not required",
+            "set SIDECAR_TLS_CLIENT_CA, or remove it",
+        )
     return Callers(settings.certificates, settings.certificates_file, monotonic_s=monotonic_s)
 
 
 def _key_source(settings: IdentitySettings, monotonic_s: Callable[[], float]) -> KeySource:
     if settings.key_files and settings.jwks_url:
-        raise SettingInvalid("key files", "are set beside a JWKS URL", "keep one of the two")
+        raise SettingInvalid("SIDECAR_TOKEN_KEYS", "is set beside SIDECAR_JWKS_URL", "keep one of the two")
     if settings.has_signing_keys and not settings.issuers:
-        raise SettingInvalid("issuers", "are empty though signing keys are set", "name the issuers to trust")
+        raise SettingInvalid(
+            "SIDECAR_TOKEN_ISSUERS", "is empty though signing keys are set", "name the issuers to trust"
+        )
     if settings.jwks_url:
         check_jwks_url(settings.jwks_url, is_http_allowed=settings.is_http_jwks_allowed)
         return RemoteKeys(

@@ -29,12 +29,14 @@ def check_jwks_url(url: str, *, is_http_allowed: bool = False) -> None:
         parts = urlsplit(url)
         host = parts.hostname or ""
     except ValueError as error:
-        raise SettingInvalid("the JWKS URL", "cannot be read", "set an https URL") from error
+        raise SettingInvalid("SIDECAR_JWKS_URL", "cannot be read", "set an https URL") from error
     if not host or parts.username is not None or parts.fragment:
-        raise SettingInvalid("the JWKS URL", "has no host, or carries a user or a fragment", "set a plain https URL")
+        raise SettingInvalid(
+            "SIDECAR_JWKS_URL", "has no host, or carries a user or a fragment", "set a plain https URL"
+        )
     if parts.scheme == "https" or (parts.scheme == "http" and is_http_allowed and is_loopback(host)):
         return
-    raise SettingInvalid("the JWKS URL", "is not https", "set an https URL")
+    raise SettingInvalid("SIDECAR_JWKS_URL", "is not https", "set an https URL")
 
 
 def is_loopback(host: str) -> bool:

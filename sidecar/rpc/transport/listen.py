@@ -30,9 +30,9 @@ def check_listen_address(address: str, *, is_tls: bool) -> ListenAddress:
     host, colon, port = address.rpartition(":")
     is_bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or (":" in host and not is_bracketed) or not host.isprintable():
-        raise SettingInvalid("listen address", f"{address[:200]!r} is not an address", _FIX)
+        raise SettingInvalid("SIDECAR_LISTEN", f"{address[:200]!r} is not an address", _FIX)
     if not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise SettingInvalid("listen address", f"{address[:200]!r} has no port of 0 to 65535", _FIX)
+        raise SettingInvalid("SIDECAR_LISTEN", f"{address[:200]!r} has no port of 0 to 65535", _FIX)
     if not is_tls and not is_loopback(host[1:-1] if is_bracketed else host):
         raise PlainTextRefused(address)
     return ListenAddress(address)
@@ -41,9 +41,9 @@ def check_listen_address(address: str, *, is_tls: bool) -> ListenAddress:
 def _unix_address(address: str) -> ListenAddress:
     path = Path(address.removeprefix("unix:").removeprefix("//"))
     if not path.is_absolute() or not str(path).isprintable():
-        raise SettingInvalid("listen address", f"{address[:200]!r} is not an absolute socket path", _FIX)
+        raise SettingInvalid("SIDECAR_LISTEN", f"{address[:200]!r} is not an absolute socket path", _FIX)
     if len(os.fsencode(path)) > MAX_SOCKET_PATH_BYTES:
-        raise SettingInvalid("listen address", f"is longer than {MAX_SOCKET_PATH_BYTES} bytes", "use a shorter path")
+        raise SettingInvalid("SIDECAR_LISTEN", f"is longer than {MAX_SOCKET_PATH_BYTES} bytes", "use a shorter path")
     return ListenAddress(f"unix:{path}", path)
 
 

@@ -6,7 +6,6 @@ import codecs
 import io
 import json
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from sidecar.cli.root import run
 from store.scope import owner_uuid
 from tests.support.places import ROOT
 from tests.support.served.command_line import Served, migrated, outcome, serving
+from tests.support.waiting import until_blocking
 
 DATA = ROOT / "sidecar" / "demo" / "data"
 
@@ -115,14 +115,14 @@ def test_audit_without_an_owner_lists_the_entries_of_every_owner(
 ) -> None:
     sidecar.json("memory", "list")
     about = str(owner_uuid(sidecar.owner))
-    every: list[dict[str, str]] = []
-    for _ in range(50):  # entries are written after the calls
+
+    def is_listed() -> bool:  # an entry is written after its call
         assert run(["audit", "--tenant", "acme", "--json"]) == 0
-        every = json.loads(capsys.readouterr().out)
-        if about in {one["owner_id"] for one in every}:
-            break
-        time.sleep(0.1)
-    assert "sidecar.v1.MemoryService/ListMemories" in {one["method"] for one in every if one["owner_id"] == about}
+        return (about, "sidecar.v1.MemoryService/ListMemories") in {
+            (one["owner_id"], one["method"]) for one in json.loads(capsys.readouterr().out)
+        }
+
+    until_blocking(is_listed)
     assert {one["owner_id"] for one in sidecar.json("audit")} == {about}
 
 

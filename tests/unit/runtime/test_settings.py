@@ -26,6 +26,29 @@ def test_unknown_log_level_is_refused_by_name(level: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TURN_POOL_SIZE", "0"),
+        ("BACKGROUND_POOL_SIZE", "0"),
+        ("MAX_IN_FLIGHT", "0"),
+        ("MAX_IN_FLIGHT_PER_TENANT", "0"),
+        ("MAX_MESSAGE_BYTES", "10"),
+        ("DEADLINE_S", "0"),
+        ("MAX_DEADLINE_S", "0"),
+        ("WORKER_SCOPES", "0"),
+        ("WORKER_POOL_SIZE", "0"),
+        ("WORKER_LEASE_S", "0"),
+        ("WORKER_POLL_S", "0"),
+        ("GRAPH_HOPS", "4"),
+        ("LISTEN", " , "),
+    ],
+)
+def test_value_that_would_serve_no_call_is_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(SettingInvalid, match=f"SIDECAR_{name}"):
+        read({f"SIDECAR_{name}": value})
+
+
+@pytest.mark.parametrize(
     "url", ["localhost:8000/v1", "ftp://models/v1", "http://", "http://a:b@models/v1", "http://[::1/v1"]
 )
 def test_unusable_address_of_a_model_server_is_refused_by_name(url: str) -> None:

@@ -202,5 +202,5 @@ def test_http_url_is_accepted_on_loopback_only_if_allowed(host: str) -> None:
     ],
 )
 def test_any_other_url_is_refused_even_where_http_is_allowed(url: str) -> None:
-    with pytest.raises(SettingInvalid, match="JWKS URL"):
+    with pytest.raises(SettingInvalid, match="SIDECAR_JWKS_URL"):
         check_jwks_url(url, is_http_allowed=True)

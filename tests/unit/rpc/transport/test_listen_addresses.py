@@ -65,7 +65,7 @@ def test_plain_text_anywhere_else_is_refused_and_tls_is_accepted(address: str) -
 )
 @pytest.mark.parametrize("is_tls", [True, False])
 def test_text_that_is_no_listen_address_is_a_clear_error(address: str, is_tls: bool) -> None:
-    with pytest.raises(SettingInvalid, match="listen address"):
+    with pytest.raises(SettingInvalid, match="SIDECAR_LISTEN"):
         check_listen_address(address, is_tls=is_tls)
 
 
