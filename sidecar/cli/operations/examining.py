@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -81,10 +81,10 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
     findings = [
         Finding("settings", is_well=True, detail=f"data in {settings.data_dir}"),
         _tokenizer(),
-        _identity(settings),
+        await asyncio.to_thread(_identity, settings),
     ]
     findings += [one async for one in _database(settings)]
-    findings += [*await backends(settings, environ), *await models(settings)]
+    findings += [*_workspaces(settings), *await backends(settings, environ), *await models(settings)]
     return [*findings, _collector(environ)]
 
 
@@ -106,6 +106,8 @@ def _identity(settings: Settings) -> Finding:
         Authenticator(identity, not_before=never)
     except StartRefused as error:
         return Finding("identity", is_well=False, detail=str(error), fix="see “Authentication” in docs/operations.md")
+    if identity.jwks_url:
+        return reach("identity", identity.jwks_url, fix="correct SIDECAR_JWKS_URL, or let this machine reach it")
     if identity.has_signing_keys:
         return Finding("identity", is_well=True, detail=f"tokens of {', '.join(sorted(identity.issuers))}")
     fix = "set SIDECAR_TOKEN_KEYS or SIDECAR_JWKS_URL before others call it" if settings.production else ""
@@ -189,6 +191,16 @@ def _collector(environ: Mapping[str, str]) -> Finding:
 _PATIENCE_S = 2.0
 _PORTS = {"http": 80, "https": 443}
 _AWS = "set AWS_PROFILE or the keys, or give the host a role"
+
+
+def _workspaces(settings: Settings) -> Iterator[Finding]:
+    """Yield a finding for the directory of workspaces if one is set."""
+    if settings.workspace_root is None:
+        return
+    is_well = settings.workspace_root.is_dir()
+    fix = "" if is_well else "create or mount it, or correct SIDECAR_WORKSPACE_ROOT; until then turns have no workspace"
+    detail = str(settings.workspace_root) if is_well else f"{settings.workspace_root} is not a directory"
+    yield Finding("workspaces", is_well=is_well, detail=detail, fix=fix)
 
 
 async def backends(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:

@@ -82,6 +82,8 @@ def explain(session: CommandSession, receipt: str, source: str) -> None:
       sidecar explain 0198c0de-… --source memory
     """
     found = session.client.explain_assembly(receipt_id=receipt)
+    if source and source not in (names := [one.source for one in found.sources]):
+        raise click.UsageError(f"--source: {source!r} is not a source of this turn; name one of {', '.join(names)}.")
     session.voice.show(found, lambda explained: drawing.receipt(explained, only=source))
 
 

@@ -35,7 +35,8 @@ def reports(session: CommandSession, limit: int) -> None:
     Example:
       sidecar wiki reports --owner mara
     """
-    session.voice.show(list(every(session.client.list_reports, limit=limit)), drawn_reports)
+    found = list(every(session.client.list_reports, limit=limit))
+    session.voice.show(found, lambda one: drawn_reports(one) if one else ["No sentence was reported as wrong."])
 
 
 @click.command(short_help="Restore a reported sentence.")

@@ -41,8 +41,9 @@ def read_journal(name: str, data: bytes | BinaryIO) -> Iterator[ImportedRecord |
     """Yield the records and the skipped pieces of a file, in its order.
 
     A record is
-    `{"text", "id"?, "occurred_at"?, "place"?: {"name", "city"?, "address"?, "alternate_names"?}, "tags"?, "journal_id"?}`.
-    A stream must be seekable. Raises UnreadableExport or TooLarge, and NotMemories for a message or a conversation.
+    `{"text", "id"?, "occurred_at"?, "place"?: {"name", "city"?, "address"?, "alternate_names"?}, "tags"?, "journal_id"?}`,
+    or has the API's names `record_id` and `occurred_time`. A stream must be seekable. Raises UnreadableExport or TooLarge, and
+    NotMemories for a message or a conversation.
     """
     for record in records(name, opened(data)):
         if isinstance(record, SkippedPiece):
@@ -64,18 +65,24 @@ def _read(value: object) -> ImportedRecord:
         raise Unusable('it has no text; write it under "text"')
     if len(text) > _LONGEST_TEXT_CHARS:
         raise Unusable(f"its text has {len(text)} characters, the limit is {_LONGEST_TEXT_CHARS}; split it")
-    occurred_at = time_of(value.get("occurred_at"))
-    if occurred_at is None and value.get("occurred_at") is not None:
+    given_at, given_id = (_either(value, *names) for names in (("occurred_at", "occurred_time"), ("id", "record_id")))
+    occurred_at = time_of(given_at)
+    if occurred_at is None and given_at is not None:
         raise Unusable('its occurred_at is not a time; write it as "2026-02-01T16:20:00Z"')
     journal = value.get("journal_id") or ""
     return ImportedRecord(
-        id=id_of(value.get("id"), text, value.get("occurred_at"), journal),
+        id=id_of(given_id, text, given_at, journal),
         text=text,
         occurred_at=occurred_at,
         place=_place(value.get("place")),
         tags=_names(value.get("tags"), "tags"),
         journal_id=id_of(journal) if journal else "",
     )
+
+
+def _either(value: Mapping[str, Any], name: str, other: str) -> object:
+    given = value.get(name)
+    return value.get(other) if given is None else given
 
 
 def _place(value: object) -> ImportedPlace | None:

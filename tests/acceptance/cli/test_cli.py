@@ -536,6 +536,15 @@ class TestTurns:
         receipt = _assembled(sidecar, chat)["receipt_id"]
         assert sidecar("explain", receipt, owner="somebody-else").code == 1
 
+    def test_unknown_source_of_a_receipt_is_refused_with_the_known_ones(self, sidecar: Terminal, chat: Path) -> None:
+        receipt = _assembled(sidecar, chat)["receipt_id"]
+        spoken = sidecar("explain", receipt, "--source", "memories")
+        assert (spoken.code, "memory" in spoken.err) == (2, True)
+        assert sidecar("explain", receipt, "--source", "memory").code == 0
+
+    def test_no_reports_are_said_to_be_none(self, sidecar: Terminal) -> None:
+        assert sidecar("wiki", "reports").out == "No sentence was reported as wrong.\n"
+
     def test_unknown_model_is_named(self, sidecar: Terminal) -> None:
         spoken = sidecar("assemble", "Hi", "--model", "moon-1")
         assert spoken.code == 2

@@ -65,6 +65,11 @@ async def test_each_problem_is_named_with_its_fix(tmp_path: Path, database: str)
     assert not live["identity"].is_well
     bad_keys = await findings(database, tmp_path, SIDECAR_TOKEN_KEYS="/nowhere", SIDECAR_TOKEN_ISSUERS="us")
     assert not bad_keys["identity"].is_well
+    no_keys = {"SIDECAR_JWKS_URL": "https://127.0.0.1:1/jwks", "SIDECAR_TOKEN_ISSUERS": "us"}
+    away = await findings(database, tmp_path, **no_keys, SIDECAR_WORKSPACE_ROOT=f"{tmp_path}/none")
+    assert [one.name for one in away.values() if not one.is_well] == ["identity", "workspaces"]
+    assert "SIDECAR_JWKS_URL" in away["identity"].fix
+    assert "SIDECAR_WORKSPACE_ROOT" in away["workspaces"].fix
 
 
 async def test_each_migration_problem_has_its_own_fix(database: str, tmp_path: Path) -> None:

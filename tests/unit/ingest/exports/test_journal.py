@@ -36,6 +36,16 @@ def test_a_record_comes_out_as_it_was_written() -> None:
     )
 
 
+def test_record_may_have_the_names_of_the_api() -> None:
+    api, file = read(
+        {"record_id": "j1", "text": "Ate here.", "occurred_time": "2026-02-01T16:20:00Z"},
+        {"id": "j1", "text": "Ate here.", "occurred_at": "2026-02-01T16:20:00Z"},
+    )
+    assert api == file
+    (refused,) = read({"text": "Ate here.", "occurred_time": "soon"})
+    assert isinstance(refused, SkippedPiece)
+
+
 def test_record_without_an_id_gets_the_same_id_every_time() -> None:
     first, second, again = read({"text": "a"}, {"text": "b"}, {"text": "a"})
     assert isinstance(first, ImportedRecord)
