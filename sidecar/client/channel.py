@@ -159,6 +159,8 @@ def check_target(target: str, *, is_tls: bool) -> None:
         if not target.removeprefix("unix:").removeprefix("//").startswith("/"):
             raise _unusable(target, "is not an absolute socket path", "write unix:/absolute/path")
         return
+    if target.startswith(("http://", "https://")):
+        raise _unusable(target, "is a URL", "write HOST:PORT, [IPV6]:PORT or unix:/path")
     host, _, port = target.rpartition(":")
     host = host.removeprefix("dns:").lstrip("/").removeprefix("[").removesuffix("]")
     if not host or not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):

@@ -78,7 +78,7 @@ class Settings:
     max_wait_s: float = 0.05
     """Seconds that a call may queue for a slot before it is refused."""
     max_message_bytes: int = 48 * 1024 * 1024
-    """Largest request and response in bytes."""
+    """Largest request and response in bytes, at least 65,536."""
     drain_grace_s: float = 10.0
     """Seconds that running calls may take after SIGTERM."""
     workspace_root: Path | None = None

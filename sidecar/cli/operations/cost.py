@@ -97,7 +97,7 @@ def _draw(answer: SpendingReport, by: str, turns_usd: float) -> Iterator[Any]:
                 row.key or "–", f"{row.turn_count:,}", f"{row.input_tokens:,}", f"{row.output_tokens:,}",
                 f"${row.cost_usd:.4f}", f"{row.unpriced_tokens:,}",
             )
-            for row in answer.rows
+            for row in (sorted(answer.rows, key=lambda one: one.key, reverse=True) if by == "day" else answer.rows)
         ),
         empty="No turns in this time; start one with: sidecar assemble",
     )  # fmt: skip

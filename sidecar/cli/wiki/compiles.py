@@ -11,7 +11,7 @@ from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import drawing
-from sidecar.client import SidecarCallError
+from sidecar.client import CallUnavailable, SidecarCallError
 from sidecar.client.answers.wiki import CompileJob, CompileTicket
 
 _GOOD = frozenset({"succeeded", "skipped"})
@@ -91,11 +91,15 @@ def exit_of(last: CompileJob) -> int:
 def _follow(session: CommandSession, job_id: str) -> CompileJob:
     seen = 0
     last: CompileJob | None = None
-    with session.voice.progress("memories", None) as step:
-        for last in session.client.watch_job(job_id=job_id):
-            read = int(last.metrics.get("records_read", 0))
-            step(max(0, read - seen))
-            seen = max(seen, read)
+    try:
+        with session.voice.progress("memories", None) as step:
+            for last in session.client.watch_job(job_id=job_id):
+                read = int(last.metrics.get("records_read", 0))
+                step(max(0, read - seen))
+                seen = max(seen, read)
+    except CallUnavailable:
+        session.voice.note(f"The job does not end with this command; follow it with: sidecar wiki watch {job_id}")
+        raise
     if last is None:
         raise SidecarCallError("The stream ended before the first message; try again.", code="UNAVAILABLE")
     return last

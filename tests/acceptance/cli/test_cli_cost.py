@@ -13,7 +13,7 @@ from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.served.commands import said, told
 from tests.support.served.site import Site
-from tests.support.served.turns import THREAD, asking, explained, fill
+from tests.support.served.turns import THREAD, as_superuser, asking, explained, fill
 
 
 async def test_turns_top_and_cost_agree(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,6 +46,17 @@ async def test_every_key_shows_the_same_sum(site: Site, capsys: pytest.CaptureFi
     for key in ("day", "source", "thread"):
         code, text = await said(site, capsys, "cost", "show", "--by", key)
         assert (code, text.splitlines()[-1]) == (0, "turns $0.0295, compiles $0.2500"), key
+
+
+async def test_days_are_shown_in_their_order(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    agent = await fill(site)
+    for input_tokens in (9000, 100):
+        await as_superuser(site, "UPDATE turn_accounts SET created_at = created_at - interval '1 day'")
+        receipt_id = (await agent.AssembleContext(asking())).assembly.receipt_id
+        await explained(agent, receipt_id)
+        await told(site, capsys, "usage", "report", receipt_id, "--input", str(input_tokens))
+    code, text = await said(site, capsys, "cost", "show", "--by", "day")
+    assert (code, [line.split()[2] for line in text.splitlines()[1:3]]) == (0, ["100", "9,000"])
 
 
 async def test_compiles_are_shown_by_pass_and_model(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

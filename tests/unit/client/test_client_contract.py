@@ -371,3 +371,10 @@ class TestKnobs:
     def test_unusable_json_is_refused(self, text: str) -> None:
         with pytest.raises(knobs.UnusableKnob):
             knobs.read_json(text)
+
+
+@pytest.mark.parametrize("target", ["http://127.0.0.1:7433", "https://sidecar.example:7433"])
+@pytest.mark.parametrize("is_tls", [True, False])
+def test_url_is_refused_as_one(target: str, is_tls: bool) -> None:
+    with pytest.raises(TargetUnusable, match="is a URL; write HOST:PORT"):
+        check_target(target, is_tls=is_tls)

@@ -40,6 +40,8 @@ async def show_spending(visit: Visit) -> Response:
     rows = await service.spent(of, since=since, until=now, by="" if by == "source" else by)
     every = by_key(rows)
     sums = by_source(rows) if by == "source" else every
+    if by == "day":
+        sums.sort(key=lambda one: one.key, reverse=True)
     known, alerts = await service.budgets(tenant_id, most_alerts=20) if visit.is_admin else ([], [])
     most_usd = max((one.cost_usd for one in sums[:_ROWS]), default=0.0)
     return await visit.page(
