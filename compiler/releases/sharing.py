@@ -17,7 +17,7 @@ from store.compile import background, scopes
 from store.db.postgres import enter_owner
 from store.db.queries import Connection
 from store.scope import Scope, brain_of
-from store.tenancy import brain
+from store.tenancy import brain, forgotten
 from store.tenancy.brain import BrainCopy, CopyState, ReleaseRule, RuleState, SharedDocument, SharedPiece
 
 FIRST = ("", "")
@@ -67,6 +67,20 @@ async def follow_document(
     await scopes.lock(connection, brain_scope, now=now)
     gone = await brain.copies_without_piece(connection, brain_scope, document_id)
     return await withdraw(connection, brain_scope, await brain.lock_copies(connection, brain_scope, gone), now=now)
+
+
+async def forget_document(connection: Connection, tenant_id: UUID, document_id: UUID, *, now: datetime) -> None:
+    """Withdraw the copies of a deleted document, and record that receipts of all owners and running turns must lose its texts.
+
+    Call it last in the tenant's transaction that deleted the document; the transaction is in the Brain afterwards. A worker
+    removes the texts if the caller does not (`settle`).
+    """
+    await follow_document(connection, tenant_id, document_id, now=now)
+    brain_scope, refs = brain_of(tenant_id), [("document", str(document_id))]
+    await enter_owner(connection, brain_scope.owner_id)
+    await forgotten.note_refs(connection, brain_scope, refs)
+    await brain.note_withdrawals(connection, brain_scope, refs, now=now)
+    await background.enqueue(connection, brain_scope, brain.RECEIPTS_KIND, "", now=now)
 
 
 def piece_copy(

@@ -18,16 +18,15 @@ from sidecar.ingest.chunking.chunked import MAX_DOCUMENT_BYTES
 from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.services.brain.settling import settle
 from sidecar.services.validation import read_id, read_name, read_text
-from store.accounting import receipts
 from store.compile import overview
 from store.compile.overview import ChunkThere
 from store.content import documents
 from store.content.documents import Assignment, Base, Document, PreparedDocument, PutOutcome
 from store.db import purging
-from store.db.postgres import Pools, scoped, tenant_scoped
+from store.db.postgres import Pools, tenant_scoped
 from store.db.queries import Connection
 from store.scope import Reach, Scope
-from store.tenancy import forgotten, templates, tenants, traces
+from store.tenancy import templates, tenants
 
 MAX_PATH_CHARS = 500
 MAX_DESCRIPTION_CHARS = 10_000
@@ -35,7 +34,7 @@ READERS = 2
 
 
 class Knowledge:
-    """Stores a tenant's bases. `on_forgotten` is called with each owner whose receipts contain text of a deleted document.
+    """Stores a tenant's bases. `on_forgotten` is called with the Brain's scope once a document was deleted.
 
     `count` counts the tokens of chunks of documents of up to 1 MiB; larger documents are read in a process that counts in
     o200k_base. Methods that name a base raise NotFound if it is unknown or outside the caller's `reach`.
@@ -131,30 +130,15 @@ class Knowledge:
         async with tenant_scoped(self._pool, tenant_id) as connection:
             found = await _base(connection, tenant_id, base)
             document = await documents.get(connection, tenant_id, found.base_id, path)
-            if document is None:
-                return
-            # Before any write, because this query runs under another role.
-            owner_ids = await traces.owners_with_receipts(connection, tenant_id)
-            await documents.delete(connection, tenant_id, found.base_id, path)
-            await purging.request(connection, now=self._now())
-            left = await sharing.follow_document(connection, tenant_id, document.document_id, now=self._now())
-        for owner_id in owner_ids:
-            await self._forget_in_receipts(Scope(tenant_id, owner_id), document)
-        if left:
-            await self._settle(tenant_id)
+            if document is not None:
+                await documents.delete(connection, tenant_id, found.base_id, path)
+                await purging.request(connection, now=self._now())
+                await sharing.forget_document(connection, tenant_id, document.document_id, now=self._now())
+        await self._settle(tenant_id)  # also if a call before was cut off here
 
     async def _settle(self, tenant_id: UUID) -> None:
-        """Remove the Brain's withdrawn copies of a document from every owner's receipts."""
+        """Remove a deleted document and the Brain's withdrawn copies from every owner's receipts and from cached answers."""
         await settle(self._pool, tenant_id, now=self._now, on_forgotten=self._on_forgotten)
-
-    async def _forget_in_receipts(self, scope: Scope, document: Document) -> None:
-        refs = [("document", str(document.document_id))]
-        async with scoped(self._pool, scope) as connection:
-            notes = await forgotten.note_refs(connection, scope, refs)
-            await receipts.forget_texts(connection, scope, (), refs)
-        self._on_forgotten(scope)
-        async with scoped(self._pool, scope) as connection:
-            await forgotten.date(connection, scope, notes, clock=self._now)
 
     async def assign_base(self, tenant_id: UUID, base: str, level: str, ref: str) -> None:
         """Assign a base to the template, agent or space named `ref`, from the next turn on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -17,6 +17,7 @@ from compiler.passes import forgetting
 from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.rpc.admin import AdminService
 from sidecar.rpc.memory import MemoryService
+from sidecar.services.knowledge import Knowledge
 from sidecar.services.memories import Memories
 from sidecar.services.tenants import Tenants
 from sidecar.v1 import admin_pb2, memory_pb2
@@ -343,6 +344,43 @@ async def test_receipts_keep_the_words_of_a_memory_that_is_rejected_until_it_is_
     assert [await is_kept(pools, one) for one in (of_memory, of_page)] == [True, True]
     await service.forget(MARA, "m00001")
     assert not await is_kept(pools, of_memory)
+
+
+async def test_deleted_document_is_in_no_receipt_even_if_the_first_call_was_cut_off(
+    pools: Pools, recorder: ReceiptWriter
+) -> None:
+    def end(scope: Scope) -> None:
+        raise asyncio.CancelledError
+
+    guide_id = await ingest_guide(pools)
+    early = [take(recorder, a_receipt(("document", guide_id), scope=scope)) for scope in (MARA, NOOR)]
+    await recorder.wait_written()
+    with pytest.raises(asyncio.CancelledError):
+        await knowledge(pools, end).delete_document(MARA.tenant_id, "guides", "a.md")
+    await knowledge(pools).delete_document(MARA.tenant_id, "guides", "a.md")
+    assert [await is_kept(pools, one) for one in early] == [False, False]
+
+
+async def test_document_deleted_during_an_owners_first_turn_is_not_in_its_receipt(
+    pools: Pools, recorder: ReceiptWriter
+) -> None:
+    guide_id = await ingest_guide(pools)
+    await knowledge(pools).delete_document(MARA.tenant_id, "guides", "a.md")
+    late, anew = (take(recorder, a_receipt(("document", guide_id), ended_s=ended_s)) for ended_s in (0.0, 60.0))
+    await recorder.wait_written()
+    assert [await is_kept(pools, one) for one in (late, anew)] == [False, True]
+
+
+def knowledge(pools: Pools, on_forgotten: Callable[[Scope], None] = lambda _: None) -> Knowledge:
+    return Knowledge(pools, now=Clock(), count=lambda texts: [1 for _ in texts], on_forgotten=on_forgotten)
+
+
+async def ingest_guide(pools: Pools) -> str:
+    """Ingest a document, and return its id."""
+    service, tenant_id = knowledge(pools), MARA.tenant_id
+    await service.create_base(tenant_id, "guides", "")
+    document, _ = await service.ingest(tenant_id, "guides", "a.md", b"The ferry leaves at nine.", is_large=False)
+    return str(document.document_id)
 
 
 async def test_forget_notes_hold_no_id_and_expire(pools: Pools, recorder: ReceiptWriter, database: str) -> None:
