@@ -229,12 +229,13 @@ async def _forget_memories(
     hashes = {kept for one in (*gone.values(), *made_anew) for kept in _kept_forms(one.text)}
     await receipts.forget_texts(connection, scope, hashes)
     await decay_jobs.forget_sources(connection, scope, list(gone))
-    await evidence.forget(connection, scope, [*gone, *(one.memory_id for one in made_anew)])
-    await scopes.lock(connection, scope, now=now)  # turns can still read while this waits for a running compile
-    notes = await forgetting.forget(connection, scope, list(gone), now=now)
-    notes += await forgetting.rebuild(connection, scope, list(gone), now=now)
     summary_ids = tuple(one.memory_id for one in made_anew)
-    await releasing.follow(connection, scope, [*gone, *summary_ids], now=now)
+    lost = [*gone, *summary_ids]  # pages lose a summary's earlier text too; the next compile reads its new one
+    await evidence.forget(connection, scope, lost)
+    await scopes.lock(connection, scope, now=now)  # turns can still read while this waits for a running compile
+    notes = await forgetting.forget(connection, scope, lost, now=now)
+    notes += await forgetting.rebuild(connection, scope, lost, now=now)
+    await releasing.follow(connection, scope, lost, now=now)
     return replace(report, memory_ids=tuple(gone), summary_ids=summary_ids), notes
 
 

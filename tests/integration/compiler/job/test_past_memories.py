@@ -25,6 +25,7 @@ from tests.support.compiler.compiling import (
     write,
     write_and_compile,
 )
+from tests.support.store.held_words import holders
 
 CORRECTED = SupersessionCause(SupersessionReason.CORRECTED, most_trusted=AuthorityTier.USER)
 OLD, NEW = (
@@ -123,3 +124,23 @@ async def test_wiki_cites_an_accepted_summary_and_not_its_sources(pools: Pools, 
     await service.set_status(SCOPE, summary, StatusDecision(MemoryStatus.REJECTED, "admin", ""))
     await again(pools, minutes=18)
     assert await cited(database) == always | {"c0"}
+
+
+async def test_forgotten_source_of_an_accepted_summary_is_on_no_page_at_once(pools: Pools, database: str) -> None:
+    service = Memories(pools, now=Clock(NOW))
+    doings = ("plays the kumquat song", "sings in the choir of Saint Anne", "swims before work")
+    told_so = [f"We hear that Dale Whitaker {one}." for one in doings]
+    others = [told(f"o{one}", f"We hear that Dale Whitaker {DEEDS[one]}.", one) for one in range(3)]
+    await write(
+        pools, [*others, *(told(f"c{at}", text, at, MemoryStatus.CANDIDATE) for at, text in enumerate(told_so))]
+    )
+    summary = (await service.compress(SCOPE, ["c0", "c1", "c2"])).memory_id
+    await service.set_status(SCOPE, summary, StatusDecision(MemoryStatus.ACCEPTED, "admin", ""))
+    await again(pools)
+    assert "kumquat" in await bodies(database)
+    await service.forget(SCOPE, "c0")
+    assert await holders(database, {"source": "kumquat"}) == {}
+    await again(pools, minutes=12)
+    assert await cited(database) == {*(one.memory_id for one in others), summary}
+    assert "choir of Saint Anne" in await bodies(database)
+    assert await holders(database, {"source": "kumquat"}) == {}
