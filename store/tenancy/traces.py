@@ -47,8 +47,12 @@ async def memories_of_document(connection: Connection, scope: Scope, document_id
 
 
 async def memories_from_turns(connection: Connection, scope: Scope, turn_ids: Collection[UUID]) -> list[str]:
-    """Return the owner's memories that were drawn from one of the turns, without summaries: those are remade."""
-    rows = await _sql.memories_from_turns(connection, **scope.key, turn_ids=[str(one) for one in turn_ids])
+    """Return the owner's memories that were drawn from one of the turns, without summaries: those are remade.
+
+    Writers may have named the turns in upper case.
+    """
+    written = [form for one in turn_ids for form in (str(one), str(one).upper())]
+    rows = await _sql.memories_from_turns(connection, **scope.key, turn_ids=written)
     return [row["memory_id"] for row in rows]
 
 

@@ -98,6 +98,14 @@ async def test_thread_goes_with_the_memories_drawn_from_it(pools: Pools, service
     assert not again.turn_ids
 
 
+async def test_memory_that_names_its_turn_in_upper_case_goes_with_the_thread(
+    pools: Pools, service: MemoryService
+) -> None:
+    (turn_id,) = await say(pools, a_turn("u0", "I never eat nuts."))
+    await retain(pools, NewMemory("No nuts.", "drawn", turn_ids=(turn_id.upper(),)))
+    assert list((await forget(service, thread_id="t")).memory_ids) == ["drawn"]
+
+
 async def test_thread_that_the_owner_does_not_have_is_not_reported(service: MemoryService) -> None:
     assert list((await forget(service, thread_id="another's")).thread_ids) == []
 
