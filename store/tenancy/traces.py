@@ -5,6 +5,7 @@ Every function takes a connection inside a transaction of the scope that is pass
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -88,7 +89,7 @@ async def receipts_between(connection: Connection, scope: Scope, span: Span) -> 
 
 
 async def hits(connection: Connection, scope: Scope, word: str, *, limit: int) -> list[WordHit]:
-    """Return up to `limit` of the owner's rows that contain a word, in any case, its accents composed or not."""
+    """Return up to `limit` of the owner's rows that contain a word, in any case and in any form in which it may be stored."""
     found: dict[str, WordHit] = {}
     for form in _forms(word):
         for row in await _sql.hits(connection, **scope.key, word=form, limit=limit):
@@ -100,7 +101,7 @@ async def hits(connection: Connection, scope: Scope, word: str, *, limit: int) -
 async def rows_holding(connection: Connection, scope: Scope, word: str) -> dict[str, int]:
     """Return how many of the owner's rows contain a word, in any case and in any column of texts, by table.
 
-    Accents may be composed or decomposed: rows are counted for both, and the larger number is returned.
+    Rows are counted for each form in which the word may be stored, and the largest number is returned.
     """
     counts: dict[str, int] = {}
     for form in _forms(word):
@@ -110,8 +111,17 @@ async def rows_holding(connection: Connection, scope: Scope, word: str) -> dict[
 
 
 def _forms(word: str) -> list[str]:
-    """Return the forms in which a word may be stored: as given, and with its accents composed or decomposed."""
-    return list(dict.fromkeys((word, normalize("NFC", word), normalize("NFD", word))))
+    """Return the forms in which a word may be stored: as given, with its accents composed or decomposed, with either small sigma,
+    and each as JSON writes it in metadata and tool calls.
+    """
+    small = word.lower()
+    spelled = (word, normalize("NFC", word), normalize("NFD", word))
+    sigmas = (small, small.replace("ς", "σ")) if "σ" in small or "ς" in small else ()
+    return list(dict.fromkeys(form for one in (*spelled, *sigmas) for form in (one, _in_json(one))))
+
+
+def _in_json(word: str) -> str:
+    return json.dumps(word, ensure_ascii=False)[1:-1]
 
 
 async def owners_with_receipts(connection: Connection, tenant_id: UUID) -> list[UUID]:

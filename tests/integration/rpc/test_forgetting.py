@@ -156,6 +156,27 @@ async def test_word_is_found_with_its_accents_composed_and_decomposed(
     assert dict((await forget(service, word=word, confirmed_ids=names[1:])).rows_left) == {}
 
 
+@pytest.mark.parametrize(
+    ("word", "stored"),
+    [
+        ("C:\\secret", "c:\\Secret"),
+        ('the "Zorg"', 'The "zorg"'),
+        ("tab\tin", "tab\tin"),
+        ("ΟΔΟΣ", "οδος"),
+        ("οδος", "ΟΔΟΣ"),
+    ],
+)
+async def test_word_is_found_and_counted_as_texts_and_json_write_it(
+    pools: Pools, service: MemoryService, word: str, stored: str
+) -> None:
+    await retain(pools, NewMemory(f"It is {stored}.", "text"), NewMemory("A note.", "note", metadata={"is": stored}))
+    shown = await forget(service, word=word)
+    names = [hit.confirm_id for hit in shown.hits]
+    assert (sorted(names), set(shown.rows_left)) == (["memory:note", "memory:text"], {"memories"})
+    assert dict((await forget(service, word=word, confirmed_ids=["memory:text"])).rows_left) == {"memories": 1}
+    assert dict((await forget(service, word=word, confirmed_ids=["memory:note"])).rows_left) == {}
+
+
 async def test_digits_of_times_and_vectors_hold_no_word(pools: Pools, service: MemoryService, database: str) -> None:
     await retain(pools, NewMemory("The gate opens with 20.", "m"), NewMemory("It rains.", "rain"))
     vector = f"INSERT INTO memory_vectors (tenant_id, owner_id, embedder_no, vector, memory_id, text_hash) {A_VECTOR}"
