@@ -185,6 +185,12 @@ def _items(
 
 
 def _provenance(page_id: str, title: str, memory_ids: tuple[str, ...], way: EdgeWay | None) -> tuple[Ref, ...]:
-    """Return references to the page, the path by which it was reached, if any, and the memories that the passage cites."""
-    led = (Ref("path", page_id, paths.in_words(way)),) if way else ()
-    return (Ref("page", page_id, title), *led, *[Ref("memory", memory_id) for memory_id in memory_ids])
+    """Return references to the page, the path by which it was reached, if any, and the memories that the passage cites.
+
+    A path is followed by the other pages on it, its steps: a receipt loses its label when one of them is forgotten.
+    """
+    cited = [Ref("memory", memory_id) for memory_id in memory_ids]
+    if way is None:
+        return (Ref("page", page_id, title), *cited)
+    led = [Ref("step", str(one)) for one in way.page_ids if str(one) != page_id]
+    return (Ref("page", page_id, title), Ref("path", page_id, paths.in_words(way)), *led, *cited)

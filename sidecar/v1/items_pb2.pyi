@@ -199,8 +199,8 @@ class Provenance(_message.Message):
     REF_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """Its kind: turn, memory, document, chunk, page, section, file, tool or path. A path is the sequence of typed edges by which a
-    page was reached, shown in its label (Ana → works_at → Helios); its id is the page's.
+    """Its kind: turn, memory, document, chunk, page, section, file, tool, path or step. A path is the sequence of typed edges by which a
+    page was reached, shown in its label (Ana → works_at → Helios); its id is the page's. A step is another page on the path.
     """
     ref: _builtins.str
     """Its id."""

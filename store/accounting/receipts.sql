@@ -137,13 +137,13 @@ SELECT t.text_hash, t.text, ARRAY(
 FROM at_stake JOIN receipt_texts AS t ON t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.text_hash = at_stake.text_hash;
 
 -- name: blank_names_resting_on!
--- Blanks the headings and labels of candidates in an owner's receipts that rest on one of the references; ids, positions and figures
--- stay.
+-- Blanks the headings and labels of candidates in an owner's receipts that rest on one of the references, or
+-- were reached over one of the pages; ids, positions and figures stay.
 UPDATE receipts AS r SET details = jsonb_set(r.details, '{sources}', (
     SELECT jsonb_agg(CASE WHEN jsonb_typeof(source->'items') = 'array' AND source->'items' <> '[]' THEN jsonb_set(source, '{items}', (
         SELECT jsonb_agg(CASE WHEN EXISTS (
                 SELECT 1 FROM jsonb_array_elements(item->'provenance') AS ref JOIN unnest(:kinds::text[], :refs::text[]) AS gone (kind, id)
-                    ON ref->>0 = gone.kind AND ref->>1 = gone.id)
+                    ON ref->>1 = gone.id AND (ref->>0 = gone.kind OR ref->>0 = 'step' AND gone.kind = 'page'))
             THEN item || jsonb_build_object('header', '', 'provenance', (
                 SELECT jsonb_agg(jsonb_set(ref, '{2}', '""') ORDER BY place)
                 FROM jsonb_array_elements(item->'provenance') WITH ORDINALITY AS refs (ref, place)))
@@ -153,7 +153,7 @@ UPDATE receipts AS r SET details = jsonb_set(r.details, '{sources}', (
 WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND EXISTS (
     SELECT 1 FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item,
         jsonb_array_elements(item->'provenance') AS ref JOIN unnest(:kinds::text[], :refs::text[]) AS gone (kind, id)
-            ON ref->>0 = gone.kind AND ref->>1 = gone.id);
+            ON ref->>1 = gone.id AND (ref->>0 = gone.kind OR ref->>0 = 'step' AND gone.kind = 'page'));
 
 -- name: texts_of_receipts
 -- The hashes of the texts that some receipts name and no other receipt of the owner does.

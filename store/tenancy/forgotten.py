@@ -175,14 +175,15 @@ async def _since_then(connection: Connection, scope: Scope, *, since: datetime) 
 def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> NewReceipt:
     """Return the receipt without the texts, headings and labels of items that cite a forgotten reference (kind, id), and without
     the texts of forgotten turns."""
-    lost, kept = set[str](), set[str]()
+    lost, kept, has_lost = set[str](), set[str](), False
     sources = []
     for source in receipt.details.get("sources", ()):
         items = []
         for item in source["items"]:
-            rests = any(is_forgotten(kind, ref) for kind, ref, _ in item.get("provenance", ()))
+            rests, is_named = _standing(item, is_forgotten)
             (lost if rests else kept).update((item["text"], item.get("lead", "")))
-            items.append(_blank(item) if rests else item)
+            has_lost |= is_named
+            items.append(_blank(item) if is_named else item)
         sources.append({**source, "items": items})
     history = receipt.details.get("history") or {"turns": (), "summary": None}
     for turn in history["turns"]:
@@ -191,11 +192,18 @@ def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> Ne
     summary = history["summary"]
     if summary and any(is_forgotten("turn", one.removeprefix("turn:")) for one in summary["turn_ids"]):
         lost.add(summary["text"])
-    if not lost:
+    if not lost and not has_lost:
         return receipt
     gone = {hash_named(name) for name in lost - kept if name}
     texts = {text_hash: text for text_hash, text in receipt.texts.items() if text_hash not in gone}
     return replace(receipt, details={**receipt.details, "sources": sources}, texts=texts)
+
+
+def _standing(item: Mapping[str, Any], is_forgotten: Callable[[str, str], bool]) -> tuple[bool, bool]:
+    """Return whether an item rests on a forgotten reference, and whether its labels may name one: also a page on its path."""
+    refs = [(kind, ref) for kind, ref, _ in item.get("provenance", ())]
+    rests = any(is_forgotten(kind, ref) for kind, ref in refs)
+    return rests, rests or any(is_forgotten("page", ref) for kind, ref in refs if kind == "step")
 
 
 def _blank(item: Mapping[str, Any]) -> dict[str, Any]:

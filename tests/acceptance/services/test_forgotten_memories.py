@@ -82,6 +82,33 @@ async def test_no_answer_holds_the_words_of_a_forgotten_memory(site: Site, datab
     assert SECRET not in str(await readable(agent))
 
 
+async def test_no_receipt_names_a_forgotten_person_on_the_way_to_a_page(site: Site, database: str) -> None:
+    caller, ana = site.caller(), f"Ana {SECRET}mann"
+    told = {
+        "married": f"Bruno Dias is married to {ana}.",
+        "couple": f"{ana} and Bruno Dias danced.",
+        "works": f"{ana} works at Helios Labs.",
+        "labs": "Helios Labs is located in Porto.",
+        "roof": "Helios Labs has a new roof in Porto.",
+        "baker": "Bruno Dias bakes bread.",
+        "bread": "Bruno Dias sells bread.",
+        "wine": "Porto has bridges and wine.",
+    }
+    memories = [memory_pb2.NewMemory(memory_id=name, text=text) for name, text in told.items()]
+    await caller.Retain(memory_pb2.RetainRequest(memories=memories))
+    await compiled(site)
+    question = asking("In which city is the company that the wife of Bruno Dias works for?", thread_id="")
+    assembly = (await caller.AssembleContext(question, timeout=60)).assembly
+    labels = [ref.label for item in assembly.items for ref in item.provenance if ref.kind == "path"]
+    assert f"Bruno Dias → married_to → {ana} → works_at → Helios Labs → located_in → Porto" in labels
+    await explained(caller, assembly.receipt_id)
+    for name in ("married", "couple", "works"):
+        await caller.DeleteMemory(memory_pb2.DeleteMemoryRequest(memory_id=name))
+    assert SECRET not in str(await explained(caller, assembly.receipt_id))
+    assert await holders(database, {"way": SECRET}) == {}
+    assert told["wine"] in str(await kept_texts(database)), "the page at the end keeps its text"
+
+
 # The word within a person's name, a place's, a city's, a tag and names that are held; the city has three places: it is a hub.
 OTTO, HALL, TOWN = f"Otto {SECRET}mann", f"Haus {SECRET}hof", f"{SECRET}stadt"
 EVERYWHERE: dict[str, tuple[str, dict[str, Any]]] = {

@@ -16,7 +16,7 @@ from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from store.tenancy import tenants
 from store.wiki import pages
-from store.wiki.pages import NewPage, NewSection
+from store.wiki.pages import NewPage, NewSection, page_uuid
 
 SCOPE, OTHER_OWNER = Scope(UUID(int=1), UUID(int=11)), Scope(UUID(int=1), UUID(int=12))
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -74,6 +74,13 @@ async def test_page_at_the_end_of_an_edge_has_its_path(pools: Pools) -> None:
     assert walked is not None
     assert (walked.hops, walked.asked, walked.met, walked.evidence) == (2, 1.0, 1.0, 1)
     assert walked.coverage == 1.0
+
+
+async def test_path_names_the_pages_that_it_passes(pools: Pools) -> None:
+    answer = await found(pools, "In which city is the company that Ana Reis works for?")
+    porto = next(item for item in answer.items if item.header == "Porto")
+    steps = {ref.ref for ref in porto.provenance if ref.kind == "step"}
+    assert steps == {str(page_uuid(SCOPE, "entity", slug)) for slug in ("ana-reis", "helios")}
 
 
 async def test_edges_are_followed_in_both_directions_and_other_languages(pools: Pools) -> None:
