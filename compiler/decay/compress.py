@@ -13,7 +13,7 @@ from uuid import UUID
 
 from compiler.decay.summary import DecaySource, DecaySummary, summarise
 from compiler.errors import CompressionRefused
-from store.content import episodes, memories, standing, supersessions
+from store.content import episodes, feed, memories, standing, supersessions
 from store.content.episodes import Episode, EpisodeSupersession
 from store.content.memories import ORIGIN, Memory, NewMemory
 from store.content.supersessions import Supersession, SupersessionReason
@@ -131,6 +131,7 @@ async def _compressed(
     connection: Connection, scope: Scope, ids: Sequence[str], made: SummaryToMake, read: Read
 ) -> tuple[list[DecaySource], Memory, bool]:
     """Return the sources, their summary, and whether it is new."""
+    await feed.hold(connection, scope)  # the first lock, as in every write, so that no two transactions deadlock
     sources, known_id = await read(connection, scope, ids)
     if not known_id:
         if made.words and made.words.shown != tuple(one.claim for one in sources):

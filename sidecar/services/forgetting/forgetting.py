@@ -32,7 +32,7 @@ from sidecar.services.threads import KIND
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from store.accounting import receipts
 from store.compile import background, batches, decay_jobs, jobs, ledger, scopes
-from store.content import feed, memories, threads
+from store.content import episodes, feed, memories, threads
 from store.db import purging
 from store.db.postgres import Pool, Pools, scoped
 from store.db.queries import Connection
@@ -102,8 +102,11 @@ class Forgetting:
             async with scoped(self._pool, scope) as connection:
                 if await tenants.get(connection, scope.tenant_id) is None:
                     return replace(report, is_dry_run=is_dry_run)
+                is_preview = bool(target.word and not target.confirmed)
+                if not is_preview:
+                    await _hold(connection, scope, target)
                 found = await _find(connection, scope, target)
-                if target.word and not target.confirmed:
+                if is_preview:
                     left = await traces.rows_holding(connection, scope, target.word)
                     return replace(report, hits=found.hits, left=left, elsewhere=self._elsewhere.unsearched(scope))
                 report, notes = await _forget(connection, scope, found, target.word, now=now)
@@ -131,6 +134,16 @@ class Forgetting:
         if target.memory_id in report.memory_ids:
             return ()
         return self._elsewhere.announced(scope, remote_target(target))
+
+
+async def _hold(connection: Connection, scope: Scope, target: Target) -> None:
+    """Lock the owner's memories, and the thread to forget, so that nothing is added to them until the transaction ends.
+
+    The feed is the first lock, as in every write, so that no two transactions deadlock.
+    """
+    await feed.hold(connection, scope)
+    if target.thread_id:
+        await episodes.lock_thread(connection, scope, target.thread_id)
 
 
 async def _find(connection: Connection, scope: Scope, target: Target) -> _Found:
@@ -179,7 +192,6 @@ async def _confirmed(connection: Connection, scope: Scope, target: Target) -> _F
 async def _forget(
     connection: Connection, scope: Scope, found: _Found, word: str, *, now: datetime
 ) -> tuple[ForgetReport, forgotten.Notes]:
-    await feed.hold(connection, scope)  # the first lock, as in every write, so that no two transactions deadlock
     before = await purging.changes_so_far(connection)
     report = ForgetReport(is_dry_run=False, hits=found.hits)
     has_turns = bool(found.turn_ids or found.thread_ids or found.titles)
@@ -257,6 +269,8 @@ async def _forget_turns(connection: Connection, scope: Scope, found: _Found, *, 
 async def _forget_receipts(connection: Connection, scope: Scope, found: _Found) -> forgotten.Notes:
     """Forget receipts, also those that running turns are about to write."""
     notes = await forgotten.note_refs(connection, scope, [("thread", one) for one in found.thread_ids])
+    for thread_id in found.thread_ids:  # no receipt is written any more: one may have been since they were found
+        found.receipt_ids = await traces.receipts_of_thread(connection, scope, thread_id)
     if not found.thread_ids:
         notes += await forgotten.note_receipts(connection, scope)
     await receipts.forget(connection, scope, found.receipt_ids)

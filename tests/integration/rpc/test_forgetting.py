@@ -15,10 +15,11 @@ from sidecar.rpc.memory import MemoryService
 from sidecar.services.memories import Memories
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.worker.thread_summaries import Summarizer
-from store.content import memories, threads
+from store.content import feed, memories, storage, threads
 from store.content.memories import NewMemory
 from store.content.summaries import OlderTurn
 from store.content.threads import HistoryWindow, NewTurn, ThreadToOpen
+from store.content.tiers import MemoryStatus
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.db.purging import purge
 from store.errors import DatabaseUnavailable
@@ -104,6 +105,41 @@ async def test_memory_that_names_its_turn_in_upper_case_goes_with_the_thread(
     (turn_id,) = await say(pools, a_turn("u0", "I never eat nuts."))
     await retain(pools, NewMemory("No nuts.", "drawn", turn_ids=(turn_id.upper(),)))
     assert list((await forget(service, thread_id="t")).memory_ids) == ["drawn"]
+
+
+async def test_turn_that_is_said_while_its_thread_is_forgotten_goes_too(
+    pools: Pools, service: MemoryService, database: str
+) -> None:
+    await say(pools, a_turn("u0", "I never eat nuts."))
+    async with scoped(pools.turn, SCOPE) as connection:
+        await feed.hold(connection, SCOPE)
+        forgetting = asyncio.create_task(forget(service, thread_id="t"))
+        await until(lambda: _is_waiting(database))
+        (late_id,) = await say(pools, a_turn("u1", "Nor shrimps."))
+        await memories.retain(connection, SCOPE, [NewMemory("No shrimps.", "drawn", turn_ids=(late_id,))], now=NOW)
+    done = await forgetting
+    assert (len(done.turn_ids), list(done.memory_ids)) == (2, ["drawn"])
+    async with scoped(pools.background, SCOPE, read_only=True) as connection:
+        assert await storage.stored_bytes(connection, SCOPE) == 0
+
+
+async def test_memories_are_compressed_and_written_at_once_without_a_deadlock(
+    pools: Pools, service: MemoryService, database: str
+) -> None:
+    candidates = [NewMemory(f"Perhaps {one}.", one, status=MemoryStatus.CANDIDATE) for one in ("m1", "m2")]
+    await retain(pools, *candidates)
+    async with scoped(pools.turn, SCOPE) as connection:
+        await feed.hold(connection, SCOPE)
+        request = pb.CompressMemoriesRequest(memory_ids=["m1", "m2"])
+        compressing = asyncio.create_task(service.compress_memories(request, an_agent()))
+        await until(lambda: _is_waiting(database))
+        await memories.retain(connection, SCOPE, [NewMemory("Perhaps not.", "m1")], now=NOW)
+    assert (await compressing).memory.text.startswith("Perhaps not.")
+
+
+async def _is_waiting(database: str) -> bool:
+    waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return bool(await fetch(database, waits))
 
 
 async def test_thread_that_the_owner_does_not_have_is_not_reported(service: MemoryService) -> None:
