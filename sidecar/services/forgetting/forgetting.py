@@ -55,7 +55,7 @@ class _Found:
     """The ids to forget. A thread in `thread_ids` is deleted with `turn_ids`; a thread in `titles` loses its title.
 
     `thread_ids` also contains a thread that the owner does not have, because running turns may be about to write a receipt of
-    it; `has_thread` is then False.
+    it; `has_thread` is then False. A thread is deleted only if it `is_locked`: another may be created meanwhile.
     """
 
     memory_ids: list[str] = field(default_factory=list)
@@ -66,6 +66,7 @@ class _Found:
     page_ids: list[UUID] = field(default_factory=list)
     hits: tuple[WordHit, ...] = ()
     has_thread: bool = False
+    is_locked: bool = False
 
 
 class Forgetting:
@@ -156,7 +157,8 @@ async def _find(connection: Connection, scope: Scope, target: Target) -> _Found:
         turn_ids = await traces.turns_of_thread(connection, scope, target.thread_id)
         found.thread_ids, found.turn_ids = [target.thread_id], turn_ids or []
         found.receipt_ids = await traces.receipts_of_thread(connection, scope, target.thread_id)
-        found.has_thread = turn_ids is not None or bool(found.receipt_ids)
+        found.is_locked = turn_ids is not None
+        found.has_thread = found.is_locked or bool(found.receipt_ids)
     elif target.word:
         found = await _confirmed(connection, scope, target)
     else:
@@ -255,7 +257,7 @@ async def _forget_turns(connection: Connection, scope: Scope, found: _Found, *, 
     """Forget turns, and whole threads with theirs. The summary of a thread that stays is rebuilt in the background."""
     refs = [("turn", str(one)) for one in found.turn_ids]
     notes = await forgotten.note_refs(connection, scope, refs)
-    if found.thread_ids:
+    if found.is_locked:
         for thread_id in found.thread_ids:
             await threads.forget(connection, scope, thread_id, found.turn_ids)
     elif found.turn_ids:

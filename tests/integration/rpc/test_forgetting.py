@@ -24,7 +24,7 @@ from store.db.postgres import Pools, scoped, tenant_scoped
 from store.db.purging import purge
 from store.errors import DatabaseUnavailable
 from store.scope import Scope
-from store.tenancy import tenants
+from store.tenancy import forgotten, tenants
 from tests.support.compiler.compiling import Clock, fetch
 from tests.support.rpc.service_calls import NOW, an_agent, refused_field
 from tests.support.waiting import until
@@ -121,6 +121,18 @@ async def test_turn_that_is_said_while_its_thread_is_forgotten_goes_too(
     assert (len(done.turn_ids), list(done.memory_ids)) == (2, ["drawn"])
     async with scoped(pools.background, SCOPE, read_only=True) as connection:
         assert await storage.stored_bytes(connection, SCOPE) == 0
+
+
+async def test_thread_that_begins_while_a_missing_one_is_forgotten_stays(
+    pools: Pools, service: MemoryService, database: str
+) -> None:
+    async with scoped(pools.turn, SCOPE) as connection:
+        await forgotten.meanwhile(connection, SCOPE, NOW, now=NOW)
+        forgetting = asyncio.create_task(forget(service, thread_id="t"))
+        await until(lambda: _is_waiting(database))
+        await say(pools, a_turn("u0", "I never eat nuts."))
+    assert not (await forgetting).turn_ids
+    assert await said(pools) == ["I never eat nuts."]
 
 
 async def test_memories_are_compressed_and_written_at_once_without_a_deadlock(
