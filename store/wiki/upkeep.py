@@ -247,7 +247,11 @@ async def forget_settled_sightings(connection: Connection, scope: Scope, memory_
 
 
 async def delete_page(connection: Connection, scope: Scope, page_id: UUID, *, now: datetime) -> None:
-    """Delete a page with everything on it, after its children were detached. Edges that its edges had ended are live again."""
+    """Delete a page with everything on it, after its children were detached. Edges that its edges had ended are live again.
+
+    Held names that became the page stay if a memory has them.
+    """
+    await _sql.forget_bare_mentions(connection, tenant_id=scope.tenant_id, page_id=page_id)
     await _sql.release_mentions(connection, tenant_id=scope.tenant_id, page_id=page_id, now=now)
     led = await edge_ends.leading_to(connection, scope, page_id)
     await _sql.delete_page(connection, **scope.key, page_id=page_id)

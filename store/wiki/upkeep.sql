@@ -254,6 +254,12 @@ WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized
 -- Deletes a page with everything on it.
 DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = :page_id;
 
+-- name: forget_bare_mentions!
+-- Deletes settled names of a page that no memory is known to have any more.
+DELETE FROM wiki_unresolved_mentions m
+WHERE m.tenant_id = :tenant_id AND m.promoted_page_id = :page_id AND NOT EXISTS (
+    SELECT 1 FROM wiki_mention_sightings s WHERE s.tenant_id = :tenant_id AND s.mention_id = m.mention_id);
+
 -- name: release_mentions!
 -- Clears the reference to a page in settled names.
 UPDATE wiki_unresolved_mentions SET promoted_page_id = NULL, updated_at = :now

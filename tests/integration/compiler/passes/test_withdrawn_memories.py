@@ -8,6 +8,7 @@ from datetime import timedelta
 from compiler.operations import acts
 from compiler.plan.batch import LeafBatch
 from compiler.planners.planner import ExtractivePlanner, Proposed
+from sidecar.services.memories import Memories
 from store.compile import ledger, scopes
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
@@ -29,6 +30,7 @@ from tests.support.compiler.compiling import (
     write_and_compile,
     write_and_request,
 )
+from tests.support.store.held_words import holders
 
 PAGE = "page /wiki/entity/renee-castellano"
 
@@ -70,6 +72,21 @@ async def test_ignored_name_keeps_no_quote_of_an_edited_memory(pools: Pools, dat
     await write(pools, [replace(told, text="Renee Castellano heard Ottilie Brandt play the quince song.")])
     await again(pools)
     assert not [row for row in await fetch(database, quotes) if "kumquat" in row["quote"]]
+
+
+async def test_name_that_an_edit_left_to_its_page_goes_with_the_page(pools: Pools, database: str) -> None:
+    first = NewMemory("Ottilie Brandt works at Helios Labs. My sister Priya Raman lives in Austin.", "first", NOW)
+    await write_and_compile(pools, [first], engine_on(pools))
+    bakes = "Suerte Labs is a bakery in Austin. Ottilie Brandt bakes there. Dale Whitaker works at Helios Labs."
+    await write(pools, [NewMemory(bakes, "bakes", NOW), NewMemory("Ottilie Brandt plays the cello.", "plays", NOW)])
+    await again(pools)
+    await write(pools, [replace(first, text="It rained.")])
+    await again(pools, minutes=12)
+    assert "wiki_pages.title" in (await holders(database, {"name": "ottilie"}))["name"]
+    service = Memories(pools, now=Clock(NOW))
+    for memory_id in ("bakes", "plays"):
+        await service.forget(SCOPE, memory_id)
+    assert await holders(database, {"name": "ottilie"}) == {}
 
 
 async def test_edit_updates_words_that_a_capped_plan_left(pools: Pools) -> None:
