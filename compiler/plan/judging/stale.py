@@ -128,9 +128,11 @@ class _Stale:
         for alias in page.aliases:
             if self._is_stale(alias.sources):
                 kept = tuple(one for one in self._present(alias.sources) if self._names(alias.display, one))
+                # Still cite a memory that no longer has the name: forgetting it must remove the title, and the slug.
                 if not kept and alias.key in markdown.alias_keys(page.title):
-                    # Still cite a memory that no longer has the title: forgetting it must remove the title.
                     kept = departing.witnesses(self.view, page) or self._present(alias.sources)
+                elif not kept and alias.key in markdown.alias_keys(known_as(page)):
+                    kept = self._present(alias.sources)
                 self.gathering.items.append(WriteAlias(page.key, replace(alias, sources=tuple(map(source_of, kept)))))
         for tag in page.tags:
             if self._is_stale(tag.sources):

@@ -12,6 +12,8 @@ from sidecar.services.memories import Memories
 from store.compile import ledger, scopes
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
+from store.wiki import browse
+from store.wiki.pages import page_uuid
 from tests.support.compiler.compiling import (
     NOW,
     SCOPE,
@@ -86,6 +88,23 @@ async def test_name_that_an_edit_left_to_its_page_goes_with_the_page(pools: Pool
     service = Memories(pools, now=Clock(NOW))
     for memory_id in ("bakes", "plays"):
         await service.forget(SCOPE, memory_id)
+    assert await holders(database, {"name": "ottilie"}) == {}
+
+
+async def test_renamed_page_goes_with_its_memory_although_an_edit_emptied_it_before(
+    pools: Pools, database: str
+) -> None:
+    told = [NewMemory(f"Ottilie Brandt {what}.", what, NOW) for what in ("plays the cello", "works at Helios Labs")]
+    await write_and_compile(pools, told, engine_on(pools))
+    async with scoped(pools.background, SCOPE) as connection:
+        row = await browse.page(connection, SCOPE, page_uuid(SCOPE, "entity", "ottilie-brandt"))
+        assert row is not None
+        await acts.rename_page(connection, SCOPE, row, "The old Ottilie Brandt", now=NOW)
+    await write(pools, [replace(one, text=f"It rained at {at}.") for at, one in enumerate(told)])
+    await again(pools)
+    service = Memories(pools, now=Clock(NOW))
+    for one in told:
+        await service.forget(SCOPE, one.memory_id)
     assert await holders(database, {"name": "ottilie"}) == {}
 
 
