@@ -72,6 +72,11 @@ async def hold(connection: Connection, scope: Scope) -> int:
     return int(await _sql.open_feed(connection, **scope.key))
 
 
+async def hold_there(connection: Connection, scope: Scope) -> None:
+    """Lock the owner's feed as `hold` does, but only if it exists."""
+    await _sql.lock_feed(connection, **scope.key)
+
+
 async def advance(connection: Connection, scope: Scope, count: int) -> None:
     """Record that the feed's next `count` numbers were taken."""
     await _sql.advance_feed(connection, **scope.key, count=count)

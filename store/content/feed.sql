@@ -51,6 +51,10 @@ ON CONFLICT (tenant_id, owner_id) DO UPDATE SET change_seq = f.change_seq + 1 RE
 INSERT INTO memory_feeds AS f (tenant_id, owner_id, change_seq) VALUES (:tenant_id, :owner_id, 0)
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET change_seq = f.change_seq RETURNING change_seq;
 
+-- name: lock_feed$
+-- Locks the owner's change feed, if there is one, until the transaction ends.
+SELECT change_seq FROM memory_feeds WHERE tenant_id = :tenant_id AND owner_id = :owner_id FOR UPDATE;
+
 -- name: advance_feed!
 -- Records that the feed's next numbers were taken.
 UPDATE memory_feeds SET change_seq = change_seq + :count::bigint WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

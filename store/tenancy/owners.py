@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from store.accounting import audit
 from store.compile import ready, scopes
+from store.content import feed
 from store.db import queries
 from store.db.queries import Connection
 from store.ontology import evidence
@@ -79,6 +80,7 @@ async def forget(connection: Connection, scope: Scope) -> dict[str, int]:
     `forgotten.date_owner` after this is committed.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    await feed.hold_there(connection, scope)  # the first lock, as in every write, so that no two transactions deadlock
     await scopes.lock_there(connection, scope)
     await forgotten.hold_alone(connection, scope)
     counts = {"compile_ready": await ready.forget(connection, scope)}
