@@ -22,7 +22,7 @@ from compiler.plan.names.collecting import remembered, subjects
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
 from compiler.plan.names.ruled import known_as
-from compiler.plan.names.same_names import surname
+from compiler.plan.names.same_names import country, surname
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import NameKind, runs
 from compiler.plan.names.subjects import Subject
@@ -51,7 +51,7 @@ from compiler.plan.quoting.openings import (
 )
 from compiler.plan.quoting.reversals import LATER, LATER_HEADING, reversals
 from compiler.plan.quoting.sections import arrange
-from compiler.plan.quoting.weighing import is_by_the_way, is_common, is_loose, weight
+from compiler.plan.quoting.weighing import is_common, is_loose, weight
 from compiler.plan.text.markdown import escape, heading, one_line, plain_key, slug, unescape
 from compiler.plan.text.page_words import heading_in, language_of
 from compiler.plan.text.sentences import sentences
@@ -129,9 +129,9 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     """Return whether the subject's memories suffice for a page, and one of them has a sentence that is understood alone.
 
     A sentence that only lists the name among others does not count. A few capital letters are often a kind and no name (`a USB
-    stick`), so they need as many memories as a theme. A city of few memories needs one that does not name it by the way. A theme,
-    most of all one of everyday life, is often named in passing, so its sentences are weighted as well; those of notes and of a
-    conversation have their own bounds.
+    stick`), and a city or country where nobody lives is often named by the way, so they need as many memories as a theme. A
+    theme, most of all one of everyday life, is often named in passing, so its sentences are weighted as well; those of notes and
+    of a conversation have their own bounds.
     """
     is_letters = subject.kind is NameKind.THING and _is_letters(subject.title)
     is_theme = subject.kind is NameKind.THEME
@@ -148,9 +148,10 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
         is_plain = subject.kind is NameKind.THING
         is_few = not subject.is_told and sum(map(bool, saying)) < MIN_TOLD_IN_PASSING
         every = [one for quoted in saying for one in quoted]
-        if is_few and is_plain and not any(_is_about(one, subject.keys) for one in every):
+        is_on_map = subject.kind is NameKind.CITY or bool(country(subject.key))
+        if is_few and is_on_map and not any(is_home(one, subject.keys, is_living=True) for one in every):
             return False
-        if is_few and subject.kind is NameKind.CITY and all(is_by_the_way(one, subject.keys) for one in every):
+        if is_few and is_plain and not any(_is_about(one, subject.keys) for one in every):
             return False
         return sum(weights) >= (1 if subject.is_told else MIN_NAME_WEIGHT) and not (
             is_plain and is_fragment((one for _, quoted in found for one in quoted), subject.keys)

@@ -44,7 +44,9 @@ FIGURES_OF_SPEECH = """
   takes_the_cake icing_on_the_cake have_your_cake half_baked accept_cookies browser_cookies word_salad check_up_on
   checkup_on retail_therapy stressed_the_importance stressed_that stress_that stress_the stressed_how sleep_on_it
   sleep_on_that sleep_mode lose_sleep_over makeup_exam makeup_class makeup_of smoking_hot smoking_gun family_name
-  family_names family_size royal_family mans_best_friend married_to_my_job married_to_his_job married_to_her_job dating_back
+  family_names family_from family_who runs_in_the_family run_in_the_family runs_in_my_family run_in_my_family
+  runs_in_her_family run_in_her_family runs_in_his_family run_in_his_family
+  family_size royal_family mans_best_friend married_to_my_job married_to_his_job married_to_her_job dating_back
   dating_from adopt_new adopt_a_new adopted_new adopted_a_new adopting_new adopting_a_new adopt_the adopted_the adopting_the
   adopt_a_more adopting_a_more adopt_a_healthier adopting_a_healthier adopt_healthy adopting_healthy adopt_a_policy
   adopt_a_habit adopt_habits adopt_a_positive adopting_a_positive adopt_an_approach adopt_this adopt_these

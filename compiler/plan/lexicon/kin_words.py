@@ -45,9 +45,9 @@ uncle m
 """
 # Words that, with a capital, are names without a possessive.
 NAMES = """
-mother: Mum Mom Mummy Mommy Mama Mami Mutti Maman Mamá Mamã Mamãe Mamma
+mother: Mum Mom Mam Mummy Mommy Mama Mami Mutti Maman Mamá Mamã Mamãe Mamma
 father: Dad Daddy Papa Vati Papá Papai Papà Babbo
-grandmother: Grandma Granny Oma Omi Mamie Mémé Abuela Yaya Nonna
+grandmother: Grandma Granny Gran Nan Nana Oma Omi Mamie Mémé Abuela Yaya Nonna
 grandfather: Grandpa Grandad Granddad Opa Opi Papy Pépé Abuelo Yayo Nonno
 """
 # The same for words that, without their accent or gender, are also other words: their names have a possessive.

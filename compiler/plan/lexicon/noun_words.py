@@ -1,4 +1,4 @@
-"""Nouns that stand beside a theme or a city and say how it is meant: data only."""
+"""Nouns that stand beside a theme and say how it is meant: data only."""
 
 from __future__ import annotations
 
@@ -20,11 +20,3 @@ afterwards sometimes abroad overnight myself yourself himself herself themselves
 back home
 """
 DOINGS = frozenset(_DOINGS.split())
-# Nouns after which a city is where somebody lives or stays: `a job in Lima`, and not `a dealer in Lima`.
-_STAYS = """
-job flat apartment house home hotel hostel room place office shop night nights day days week weeks weekend month months
-year years trip holiday holidays vacation stay airbnb wedding conference meeting summer winter spring autumn morning afternoon
-evening studio internship course semester life lease tour show concert race marathon hospital school university college
-half-marathon position class talk agency lesson interview dorm institute
-"""
-STAYS = frozenset(_STAYS.split())

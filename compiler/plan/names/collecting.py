@@ -8,7 +8,7 @@ from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import BatchMemory, Mention, Page, PageType
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
-from compiler.plan.names.lower_case import accompanied, addressees, small_keys
+from compiler.plan.names.lower_case import accompanied, addressees, determined, small_keys
 from compiler.plan.names.same_names import main_key, surname
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import (
@@ -194,10 +194,10 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
 
 
 def _is_small_name(subject: Subject) -> bool:
-    """Return whether a word in lower case is a name: three utterances have it, and in two a verb follows it or it stands beside a
-    word as people's names do, in one of them as no thing does.
+    """Return whether a word in lower case is a name: three utterances have it without a determiner, and in two of them a verb
+    follows it or it stands beside a word as people's names do, in one of them as no thing does.
     """
-    said = [text for text in subject.texts if subject.key in small_keys(text)]
+    said = [text for text in subject.texts if subject.key in small_keys(text) - determined(text)]
     sure = [text for text in said if subject.key in acting(text) | addressees(text)]
     used = [text for text in said if text in sure or subject.key in accompanied(text)]
     return len(said) >= OFTEN_TOGETHER and len(used) >= LEAST_ACTS and bool(sure)

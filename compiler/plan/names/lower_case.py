@@ -23,6 +23,11 @@ _TELLING = frozenset(
     ["tell", "told", "meet", "met", "ask", "asked", "thanks", "thx", "thank", "texted", "invite", "invited"]
 )
 _JOINING = frozenset(["and", "n"])
+_DETERMINER_WORDS = """
+a an the one another each every some any my your his its our their
+un una el los las uma le les une ein eine der das
+"""
+_DETERMINERS = frozenset(_DETERMINER_WORDS.split())
 _MODALS = frozenset(["can", "cant", "could", "couldnt", "did", "will", "wont", "would", "wouldnt"])
 _PERSONS = frozenset(["me", "you", "u", "him", "her", "us", "them"])
 _NAMES = frozenset(["names", "name's"])  # `her names kim`
@@ -67,7 +72,9 @@ def introduced(text: str) -> frozenset[str]:
     said = _said(text)
     words = list(_WORD.finditer(said))
     beside = ((one, other) for one, other in pairwise(words) if said[one.end() : other.start()].isspace())
-    after = {other[0] for one, other in beside if plain_key(one[0]) in NAMING or one[0] in _NAMES}
+    after = {
+        other[0] for one, other in beside if one[0].islower() and (plain_key(one[0]) in NAMING or one[0] in _NAMES)
+    }
     return frozenset(after).intersection(small_names(text))
 
 
@@ -75,6 +82,13 @@ def introduced(text: str) -> frozenset[str]:
 def small_keys(text: str) -> frozenset[str]:
     """Return the plain keys of the words that `small_names` returns."""
     return frozenset(map(plain_key, small_names(text)))
+
+
+@cached_by_text(4096)
+def determined(text: str) -> frozenset[str]:
+    """Return the plain keys of `small_names` that follow a determiner, as common nouns do: `one fella comes in`."""
+    words = plain_key(_said(text)).split()
+    return small_keys(text).intersection(word for before, word in pairwise(words) if before in _DETERMINERS)
 
 
 @cached_by_text(4096)

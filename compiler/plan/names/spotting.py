@@ -38,6 +38,7 @@ from compiler.plan.text.words import (
     ADDRESSES,
     ALWAYS_CAPITAL,
     CONNECTORS,
+    INNER_OPENERS,
     NAME_OPENERS,
     NAMING,
     NO_NAMES,
@@ -257,7 +258,8 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
         end -= 1
     is_stripping = _is_common if is_initial else _is_capitalised
     while start < end and (is_stripping(run[start]) or run[start].lower() in CONNECTORS):
-        if run[start] in NAME_OPENERS and start + 1 < end and _is_opened(run[start], run[start + 1]):
+        openers = NAME_OPENERS if is_initial and not start else NAME_OPENERS | INNER_OPENERS
+        if run[start] in openers and start + 1 < end and _is_opened(run[start], run[start + 1]):
             break
         start += 1
     if is_initial and start == 0 and run[1:2] == ["the"] and end > 2:

@@ -22,7 +22,7 @@ from compiler.plan.text.namesakes import has_article, has_namesakes, is_branded,
 from compiler.plan.text.persons import acts, addressed
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.tokens import capitals
-from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, PERSONAL
+from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, NAMING, PERSONAL
 from store.text.words import STOP_WORDS
 
 SHORTEST_NICKNAME = 3
@@ -192,6 +192,8 @@ def _are_distinct(subject: Subject, longer: Subject) -> bool:
         is_town_of(name, longer.key, text) for name in subject.names for text in subject.texts
     ):
         return True
+    if any(map(_is_partnership, longer.names)):
+        return True
     if longer.is_personal and any(has_article(name, text) for name in subject.names for text in subject.texts):
         return True
     both = [memory.text for memory_id, memory in subject.memories.items() if memory_id in longer.memories]
@@ -236,6 +238,13 @@ def _longer(key: str, found: Mapping[str, Subject], *, is_called: bool) -> Subje
         one for other, one in found.items() if one.kind is NameKind.PERSON and other.startswith(key) and other != key
     ]
     return people[0] if len(people) == 1 else None
+
+
+def _is_partnership(name: str) -> bool:
+    """Return whether a name is that of a firm of several partners: `Sal & Castellano`, and not `Frost & Daughters`."""
+    _, sign, rest = name.partition(" & ")
+    words = plain_key(rest).split()
+    return bool(sign) and not any(word.removesuffix("s") in NAMING or word in GENERIC for word in words)
 
 
 def is_person_like(key: str) -> bool:

@@ -48,7 +48,7 @@ _AMOUNT = re.compile(
 _LABEL = re.compile(
     r"^\W*(?:decision|decided|agreed|decisi[óo]n|decis[ãa]o|decidido|decidimos|acordado|acordamos|combinado|entscheidung"
     r"|entschieden|beschluss|beschlossen|abgemacht|vereinbart|d[ée]cision|d[ée]cid[ée]"
-    r"|reversed|changed (?:my|our) minds?|umentschieden|mud(?:ei|[áa]mos) de ideias?|cambi[ée] de idea)\b[^:.;]{0,30}:\s*",
+    r"|reversed|changed (?:my|our) minds?|umentschieden|mud(?:ei|[áa]mos) de ideias?|cambi[ée] de idea)\b[^:.;]{0,30}:(?!\d)\s*",
     re.IGNORECASE,
 )
 # What a decision is about, in its label: `Decided about the boat: blue paint`.

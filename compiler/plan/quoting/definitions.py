@@ -32,6 +32,7 @@ KIND = 6
 _ANY = _table()
 _IS, _TITLES, _AN, _MY = _ANY["is"], _ANY["before a name"], _ANY["article"], _ANY["possessive"]
 _NO_OFFICE = frozenset(_ANY["no office"].split("|")) | STOP_WORDS
+_ROLES = frozenset(_ANY["role"].split("|"))
 _LABEL_WORDS = 4
 _NAME_WORDS = 3
 
@@ -129,7 +130,7 @@ def definition(sentence: str, keys: Collection[str]) -> int:
     marked = " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
     found = max(found, *(_beside(marked, key) for key in keys)) if found < KIND else found
     if any(plain_key(one[1]) in keys for one in _NAMESAKE.finditer(text)):
-        return min(found, 3)
+        return min(found, 1)
     return max(found, 5) if _has_bracket(text, keys) else found
 
 
@@ -245,7 +246,11 @@ def _defined(text: str, key: str) -> int:
     if (
         before
         and not _DENIED.search(text[: before.start()])
-        and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2 and not is_verb(before[2])))
+        and (
+            before[2] in NAMING
+            or before[2] in _ROLES
+            or (before[1] in NAMING and len(before[2]) > 2 and not is_verb(before[2]))
+        )
         and not (before[2] == "called" and before[1] in _CALLERS and not _NAMED_BY.search(text[: before.start(1)]))
         and not (before[2] in _BAPTISING and _ORDINALS.search(text[: before.start(2)]))
     ):

@@ -11,7 +11,7 @@ from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of
-from compiler.plan.quoting.definitions import KIND, clause, definition, is_home, without_longer
+from compiler.plan.quoting.definitions import clause, definition, is_home, without_longer
 from compiler.plan.quoting.excerpts import bare, dated, founds, naming, tells_day
 from compiler.plan.quoting.weighing import POINTING, is_central, is_liking, is_listed, is_subject, theme_place
 from compiler.plan.text.change import content_words
@@ -37,7 +37,8 @@ _WISHING = re.compile(r"^(?:tell|ask|remind|say (?:hi|hello) to|sag|frag|dile|pr
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
 # `I did that`, `she swims there`: what they mean is in another sentence, unless a place is named before.
 _REFERRING = re.compile(
-    r"\b(?:do|does|did|doing|done) (?:that|it|so|this)\b|\b(?:says?|said|thinks?|thought) (?:yes|no|so)\b"
+    r"\b(?:do|does|did|doing|done) (?:that|it|so|this)\b|\b(?:says?|said|thinks?|thought|think) (?:yes|no|so)\b"
+    r"|\b(?:wants?|wanted|got|has|have|had|bought|needs?|likes?) one(?: too)?(?=[.,;!?]|$)"
     r"|\b(?:(?:is|are|was|were|does|did|has|had|would|could|should|ca|wo)(?:n['’]t)?|can|will)\W*$"
     r"|\b(?:had|has|have|got|saw|knew|knows?|likes|liked|loved?|loves|wants?|wanted|needs?|needed|fixed|heard|tried) that"
     r"(?= (?:with|from|in|at|on|for|when|too|and|but)\b|[.,;!?]|$)"
@@ -69,6 +70,7 @@ _SEVERAL = frozenset(["they", "their"])
 _LONGEST = 240
 _MOST_NAMES = 5
 _SHORTEST_WORDS = 3
+_FEW_WORDS = 6
 _WORDS = 12
 _BEGINS, _STATE = 3, 4
 _REFERS = 2  # looseness of a sentence that refers to another one
@@ -165,6 +167,7 @@ def _order(
     says = COPULA.sub(" est ", first)
     is_dated = not is_theme and (is_change or definition(says, keys) >= _BEGINS or is_home(says, keys))
     fit = fitness(first, keys, is_led=not excerpt.startswith(first))
+    fit -= 0 if is_theme or definition(says, keys) > _STATE else _brevity(excerpt[excerpt.find(first) :], keys)
     # Of sentences that begin with the subject and do not define it, a newer one tells more than one of slightly better form.
     begins = at <= len(plain_key(speaker_of(first))) + _ARTICLE_CHARS
     about = fit if is_theme or fit > _STATE else (fit + begins) // 2
@@ -202,8 +205,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     elif is_own and speaker:
         found += 2 if plain_key(speaker) in keys else 1
     found -= 0 if score > _BEGINS or founds(sentence, frozenset(keys)) else 2
-    is_short = score < KIND and len(content_words(sentence)) < _SHORTEST_WORDS
-    found -= 2 if len(sentence) > _LONGEST or is_short else 0
+    found -= 2 if len(sentence) > _LONGEST or (is_theme and len(content_words(sentence)) < _SHORTEST_WORDS) else 0
     found -= 1 if score <= _STATE and len(runs(sentence)) > _MOST_NAMES else 0
     found -= 1 if sentence.rstrip().endswith("!") else 0
     if is_theme:
@@ -218,6 +220,15 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     # `Mico says Tuesday` tells of something else.
     is_saying = score <= _STATE and any(acts(key, text, _QUOTING) for key in keys)
     return found + score - is_saying
+
+
+def _brevity(excerpt: str, keys: Collection[str]) -> int:
+    """Return how much an excerpt lacks to tell something, 0 to 2, by its content words besides the subject's and numbers: 1 if a
+    few words have two (`Photo sent to Rao`), 2 if it has fewer (`Rao countered at 14`).
+    """
+    said = excerpt.removeprefix(f"{speaker_of(excerpt)}: ")
+    told = [word for word in content_words(said) - {word for key in keys for word in key.split()} if not word.isdigit()]
+    return 2 if len(told) < 2 else int(len(told) < _SHORTEST_WORDS and len(said.split()) <= _FEW_WORDS)
 
 
 def _does(name: str, text: str, place: int) -> bool:

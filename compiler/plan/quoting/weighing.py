@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from compiler.plan.lexicon.noun_words import DOINGS, STAYS
-from compiler.plan.lexicon.ordinary_words import is_ordinary
+from compiler.plan.lexicon.noun_words import DOINGS
 from compiler.plan.lexicon.theme_words import EVERYONES, SCENERY
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
@@ -44,11 +43,6 @@ _ON_THE_WAY = re.compile(
 # Only in English do pronouns show whether a sentence is about the speaker: other languages leave them out.
 _ENGLISH = re.compile(
     r"\b(?:the|is|are|was|were|it|its|this|that|of|and|to|for|with|but|they|he|she|his|her|their|be|been|has|have)\b"
-)
-_NAME = r"[^\W\d_a-z][\w'’-]+"
-_OWNED = rf"(?:(?i:an?|the|his|her|their)|{_NAME}['’]s)(?: [\w-]+)??"
-_FROM_PLACE = re.compile(
-    rf"\b(?:(?P<name>{_NAME}) from|{_OWNED} (?P<noun>[a-z][\w-]+) (?:in|from)) {_NAME}(?: {_NAME})*"
 )
 # What a sentence adds to its main clause: brackets, a relative clause, an apposition, what else was seen or done.
 _ADDED = re.compile(
@@ -214,20 +208,6 @@ def is_subject(sentence: str, keys: Collection[str]) -> bool:
     """Return whether a theme is the first word of a sentence, or the second after a determiner: `The choir sings`."""
     at = theme_place(sentence, keys)
     return at == 0 or (at == 1 and plain_key(sentence).partition(" ")[0] in _DETERMINERS)
-
-
-def is_by_the_way(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether a sentence names a city only to say where somebody or something is from or is: `a dealer in Lima`, `Ana from
-    Lima`, and not `a job in Lima` or `Ana met them in Lima`.
-    """
-    rest = plain_key(_FROM_PLACE.sub(lambda one: one[0] if _is_stay(one) else " ", sentence))
-    return not any(f" {key} " in f" {rest} " for key in keys)
-
-
-def _is_stay(found: re.Match[str]) -> bool:
-    noun = found["noun"] or ""
-    is_doing = is_verb(noun) or noun.endswith("ing")
-    return is_doing or noun in STAYS or bool(found["name"] and is_ordinary(plain_key(found["name"])))
 
 
 def is_listed(sentence: str, keys: Collection[str]) -> bool:

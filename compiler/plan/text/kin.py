@@ -17,6 +17,7 @@ _NAME = r"[^\W\d_a-zß-ÿ][\w-]+(?: [^\W\d_a-zß-ÿ][\w-]+)?"
 _IS = "is|was|ist|war|est|es|é|è|era"
 _CALLED = "is called|is named|heißt|heisst|s['’]appelle|se llama|se chama|chama-se|si chiama"
 _AFTER = re.compile(rf"(?:\s+(?:{_CALLED}))?\s+({_NAME})")
+_IN_BRACKETS = re.compile(rf"\s\(({_NAME})\)")
 _BEFORE = re.compile(rf"(?:^|[.!?;:]\s+)({_NAME})\s+(?:{_IS})\s+(?:(?:a|o)\s+)?$")
 _OTHERS = re.compile(r"['’]s?\s+$")
 _NEXT = re.compile(r"[\s-]+(in[\s-]+law\b|\w+)")
@@ -69,14 +70,15 @@ def is_owned(key: str) -> bool:
 
 @cached_by_text(4096)
 def introductions(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of a kind of kin and a name that a text states: `my sister Ana`, `Ana is my sister`."""
+    """Return the pairs of a kind of kin and a name that a text states: `my sister Ana`, `Ana is my sister`, `Mum (Ana)`."""
     found = []
     for one in kin_in(text):
-        if not is_owned(plain_key(one.name)):
-            continue
-        before, after = _BEFORE.search(text[: one.start]), _AFTER.match(text[one.end :])
-        is_plain = text[one.end : one.end + 1] not in ("'", "’")
-        names = [after[1] if after else "", before[1] if before and is_plain else ""]
+        beside = _IN_BRACKETS.match(text, one.end)
+        names = [beside[1]] if beside else []
+        if is_owned(plain_key(one.name)):
+            before, after = _BEFORE.search(text[: one.start]), _AFTER.match(text[one.end :])
+            is_plain = text[one.end : one.end + 1] not in ("'", "’")
+            names += [after[1] if after else "", before[1] if before and is_plain else ""]
         found += [(one.kind, name) for name in map(_personal, names) if name]
     return tuple(dict.fromkeys(found))
 

@@ -39,6 +39,7 @@ _POSSESSIVE = re.compile(
 _ELIDED = re.compile(
     r"(?:[CDJLMNST]|Qu|Jusqu|Lorsqu|Puisqu|Aujourd|Quelqu|Un|Dell|All|Nell|Sull|Dall|Quell|Com|Dov)['’][^\W\d_A-ZÀ-Þ]{2}"
 )
+_AMOUNT = re.compile(r"\d+[.,]\d")
 _LONGEST_UNIT = 3
 _STREET = "St."
 _GOING = "Van"  # a name, `Van Gogh`, or Spanish and Portuguese for `they go`
@@ -55,10 +56,13 @@ def tokens_of(text: str) -> list[str]:
 
 
 def is_capital(word: str) -> bool:
-    """Return whether a word begins with a capital, or is a name that begins with a small letter: `easyVET`, and not `kWh`."""
+    """Return whether a word begins with a capital, or is a name that begins with a small letter or a digit: `easyVET`, `3M`, and
+    not `kWh` or `11.8M`.
+    """
     is_brand = len(word) > _LONGEST_UNIT and word.isalnum() and word[0].islower()
     is_upper = word[0].isupper() and not _ELIDED.match(word)
-    return is_upper or (any(map(str.isupper, word)) and (word[0].isdigit() or is_brand))
+    is_numbered = word[0].isdigit() and not _AMOUNT.match(word)
+    return is_upper or (any(map(str.isupper, word)) and (is_numbered or is_brand))
 
 
 def bare(token: str) -> str:

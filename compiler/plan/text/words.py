@@ -93,9 +93,13 @@ scandinavian nordic caribbean mediterranean polynesian lutheran protestant angli
 catholic muslim buddhist hindu western eastern
 deutsch portugues espanol ingles francais utc gmt tv pc ai faq diy asap rip ceo cto cfo coo hr phd url pdf
 api apis sdk cli http https html json xml csv sql db dba sre cpu gpu ram ssd dns tls ssl ssh vpn ci cd pr prs qa ui ux kpi
-kpis okr okrs sla slo
+kpis okr okrs sla slo arr mrr roi nps
 iban bic iva mwst vat sms wlan wifi gps
-kb mb gb tb pb mhz ghz kwh kw mw km cm mm kg mg ml usd eur gbp chf brl
+kb mb gb tb pb mhz ghz kwh kw mw km cm mm kg mg ml usd eur gbp chf brl nok sek dkk isk pln czk huf jpy cny
+inr aud nzd zar ngn kes myr sgd hkd thb krw
+"""
+_NOTE_LABELS = """
+bug bugs fix fixed hotfix todo feature chore refactor note update reminder emergency urgent warning alert
 """
 _FIRST_PERSON = """
 i im ive id ill me my mine myself we were weve wed well us our ours ourselves
@@ -242,6 +246,8 @@ TITLES = frozenset(["dr", "dra", "prof", "mr", "mrs", "ms", "sr", "sra", "srta",
 HONORIFICS = frozenset(_HONORIFICS.split())
 ADDRESSES = HONORIFICS | frozenset(_ADDRESSES.split())
 NAME_OPENERS = frozenset(["New", "Big", "Van"])
+# The same, but not at the start of a sentence: `at La Serena`, but `De Madrid a Lisboa`.
+INNER_OPENERS = frozenset(["De", "Di", "Von", "La", "Le", "El"])
 GENERIC = frozenset((_VENUES + _COMPANIES).split())
 INSERTED = frozenset(["and", "by", "hotel", "hotels", "inn", "of", "suites", "the"])
 ALWAYS_CAPITAL = frozenset((_CALENDAR + " i im ive id ill mr mrs ms dr prof sir madam ok omg lol").split())
@@ -272,6 +278,4 @@ CONNECTORS = frozenset(
 NUMBERED = frozenset(_NUMBERED.split())
 NO_NAMES = frozenset((_CALENDAR + _INTERJECTIONS + _OPENERS + _PEOPLES).split()) | STOP_WORDS
 # Labels of notes, before a colon: `Bug: the queue was full`.
-NOTE_LABELS = frozenset(
-    ["bug", "bugs", "fix", "fixed", "hotfix", "todo", "feature", "chore", "refactor", "note", "update", "reminder"]
-)
+NOTE_LABELS = frozenset(_NOTE_LABELS.split())

@@ -64,6 +64,8 @@ def test_words_for_the_owners_own_kin(text: str, kinds: set[str]) -> None:
         ("Ana Voss is my sister.", {("sister", "Ana Voss")}),
         ("Meine Schwester heißt Katrin.", {("sister", "Katrin")}),
         ("Ma sœur s'appelle Claire.", {("sister", "Claire")}),
+        ("Mum (Maureen) lives in Oban.", {("mother", "Maureen")}),
+        ("My sister (Ana) came with Mum (70).", {("sister", "Ana")}),
         ("A Rita é a minha irmã.", set()),
         ("Ana is my sister's boss.", set()),
         ("I told my sister Monday is fine.", set()),

@@ -62,10 +62,18 @@ def test_town_and_something_in_it_are_two_pages() -> None:
     pages = made(*inside, *town)
     assert pages.keys() == {"Harnow", "Harnow Academy"}
     assert "roof" not in lines(pages["Harnow"])
-    pages = made("Harnow Vets are closed in May.", "Harnow Vets sell feed.", *town)
-    assert pages.keys() == {"Harnow", "Harnow Vets"}
+    pages = made("Harnow Ferries are closed in May.", "Harnow Ferries sell feed.", *town)
+    assert pages.keys() == {"Harnow", "Harnow Ferries"}
     alone = made(*inside, "We walked to Harnow in May.", "Harnow is empty on Sundays.")
     assert alone.keys() == {"Harnow Academy"}, "the short name is the same school's"
+
+
+def test_partner_of_a_firm_is_not_the_firm() -> None:
+    firm = ("The stand is called Renzo & Moretti.", "Renzo & Moretti sells bread on Sundays.")
+    pages = made(*firm, "Renzo oversleeps on market days.", "Renzo bought three alarm clocks.")
+    assert pages.keys() == {"Renzo & Moretti", "Renzo"}
+    family = ("The van is from Moretti & Daughters.", "Moretti & Daughters fixed the roof.")
+    assert "clocks" in lines(made(*family, "Moretti sent three alarm clocks.")["Moretti & Daughters"])
 
 
 def test_things_with_an_article_join_their_longer_names() -> None:

@@ -75,6 +75,10 @@ from tests.support.compiler.plan_cases import START, memory
         ("Vigo", "A Ana mora no Vigo com dois gatos.", ("Comprei Vigo a Faro para maio.",)),
         ("Vigo", "Ana lebt seit mehr als zehn Jahren in Vigo.", ("Ich habe Vigo nach Faro gebucht.",)),
         ("Vigo", "Tim does not drive and lives in Vigo.", ("Booked Vigo to Porto for five days in May.",)),
+        ("Olga", "Co-signed by the anglers' club, chair Olga.", ("Olga laughed at the long speech.",)),
+        ("Olga", "The pump is checked by technician Olga every spring.", ("Olga laughed at the long speech.",)),
+        ("Olga", "Olga bought a boat with Omar.", ("Olga countered at 14.", "Photo sent to Olga.")),
+        ("Olga", "Olga bought a boat with Omar.", ("Olga at the pier wants one too, she pays.",)),
         ("Vigo", "Mis padres viven cerca de la playa en Vigo.", ("Compré Vigo a Oporto para mayo.",)),
     ],
 )

@@ -100,6 +100,8 @@ def test_an_activity_in_lower_case_is_a_topic_when_it_returns_in_any_form() -> N
         ("Nina wrote it into the accident book", ()),
         ("The cello exam is in May", ("Cello",)),
         ("He built a canoe of cedar", ("Kayaking and canoeing",)),
+        ("She fell at the bouldering gym", ("Rock climbing",)),
+        ("A family from Lima came for the dog", ("Dogs",)),
     ],
 )
 def test_themes_are_found_in_several_languages_and_not_within_names(text: str, found: tuple[str, ...]) -> None:
@@ -168,6 +170,7 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "We chose the paint colours over the phone with Ana.",
         "Ana chose a puppy over the weekend in Porto.",
         "Rui decided not to come to the party of his sister.",
+        "Agreed on 20:30 as the last note of the evening.",
         "Nina: After all these years of looking at other people's boats in the harbour, I decided to build one.",
     ],
 )

@@ -98,15 +98,13 @@ def test_theme_opens_with_a_sentence_whose_subject_it_is() -> None:
     [
         (("The pump is from a dealer in Nairobi.", "Her mother from Nairobi rang."), False),
         (("A technician from Nairobi came.", "Ana from Nairobi rang."), False),
-        (("A technician from Nairobi came.", "Ana and Rui flew to Nairobi in May."), True),
+        (("A technician from Nairobi came.", "Ana and Rui flew to Nairobi in May."), False),
         (("A technician from Nairobi came.", "Ana's mother lives in Nairobi."), True),
-        (("I got a job in Nairobi.", "Signed the lease for the flat in Nairobi."), True),
         (("A dealer in Nairobi rang.", "A donor from Nairobi came.", "Ana heard from a shop in Nairobi."), True),
-        (("Nairobi was hot and crowded.", "I loved Nairobi."), True),
-        (("Wir sind nach Nairobi gefahren.", "Drei Nächte war ich in Nairobi."), True),
+        (("Nairobi was hot and crowded.", "I loved Nairobi.", "Wir sind nach Nairobi gefahren."), True),
     ],
 )
-def test_city_of_two_memories_is_more_than_where_somebody_is_from(texts: tuple[str, ...], *, has_page: bool) -> None:
+def test_city_needs_three_memories_or_one_who_lives_there(texts: tuple[str, ...], *, has_page: bool) -> None:
     seen = (memory(f"m{at}", text, day=at) for at, text in enumerate(texts))
     pages = extractive.plan_leaf(batch(*seen), gazetteer=gazetteer.load()).new_pages
     assert ("Nairobi" in {one.title for one in pages}) is has_page
