@@ -129,7 +129,7 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     """Return whether the subject's memories suffice for a page, and one of them has a sentence that is understood alone.
 
     A sentence that only lists the name among others does not count. A few capital letters are often a kind and no name (`a USB
-    stick`), and a city or country where nobody lives is often named by the way, so they need as many memories as a theme. A
+    stick`), and a city or country that is nobody's home is often named by the way, so they need as many memories as a theme. A
     theme, most of all one of everyday life, is often named in passing, so its sentences are weighted as well; those of notes and
     of a conversation have their own bounds.
     """
@@ -149,7 +149,7 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
         is_few = not subject.is_told and sum(map(bool, saying)) < MIN_TOLD_IN_PASSING
         every = [one for quoted in saying for one in quoted]
         is_on_map = subject.kind is NameKind.CITY or bool(country(subject.key))
-        if is_few and is_on_map and not any(is_home(one, subject.keys, is_living=True) for one in every):
+        if is_few and is_on_map and not any(is_home(one, subject.keys) for one in every):
             return False
         if is_few and is_plain and not any(_is_about(one, subject.keys) for one in every):
             return False
