@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -20,16 +20,15 @@ from compiler.releases import releasing
 from compiler.state.access import PooledAccess
 from sidecar.runtime.errors import FailedPrecondition, NotFound, Stopping
 from sidecar.services.validation import read_id
-from store.compile import jobs, overview, ready, scopes
+from store.compile import jobs, overview, scopes
 from store.compile.jobs import Enqueued, Job, JobOptions, JobStatus, Trigger
 from store.compile.overview import Grown
 from store.compile.scopes import ScopeRow
-from store.db.postgres import Pool, Pools, installation, scoped
+from store.db.postgres import Pool, Pools, scoped, tenant_scoped
 from store.db.queries import Connection
 from store.errors import StoreError
 from store.scope import Scope
 from store.tenancy import tenants
-from store.wiki import upkeep
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +36,6 @@ MAX_SCOPES = 100
 POLL_S = 2.0
 UNDER_WAY = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
 
-_MOST_KNOWN = 5_000
-_AT_ONCE = 8
 _NO_MODELS = (
     "names a model, but SIDECAR_COMPILE_PLANNER is extractive: leave it out, or set that to the model's provider"
 )
@@ -154,25 +151,8 @@ class Compiles:
 
     async def standings(self, tenant_id: UUID) -> tuple[list[tuple[Scope, ScopeRow]], int]:
         """Return the compile states of up to MAX_SCOPES wikis of the tenant, the largest lag first, and their total number."""
-        known = await self._scopes(tenant_id)
-        gate = asyncio.Semaphore(_AT_ONCE)
-
-        async def standing(scope: Scope) -> tuple[Scope, ScopeRow | None]:
-            async with gate:
-                return scope, await self.standing(scope)
-
-        read = await asyncio.gather(*map(standing, known[:MAX_SCOPES]))
-        rows = [(scope, row) for scope, row in read if row is not None]
-        rows.sort(key=lambda one: (one[1].read_through - one[1].dirty_through, str(one[0].owner_id)))
-        return rows, len(known)
-
-    async def _scopes(self, tenant_id: UUID) -> Sequence[Scope]:
-        """Return the tenant's scopes that have a wiki or pending work."""
-        now = self._now()
-        async with installation(self._pool, read_only=True) as connection:
-            busy = [hint.scope for hint in await ready.due(connection, now=now, limit=_MOST_KNOWN)]
-            there = await upkeep.scopes_due_lint(connection, before=now + timedelta(days=1), limit=_MOST_KNOWN)
-        return list(dict.fromkeys(scope for scope in (*busy, *there) if scope.tenant_id == tenant_id))
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            return await scopes.of_tenant(connection, tenant_id, limit=MAX_SCOPES)
 
     async def _start(self, scope: Scope, options: JobOptions) -> tuple[Enqueued, Job]:
         now = self._now()

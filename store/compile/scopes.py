@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from store.db import queries
 from store.db.queries import Connection, value_of
@@ -83,6 +84,15 @@ async def read(connection: Connection, scope: Scope) -> ScopeRow | None:
     """Return the row, or None before the scope's first write."""
     row = await _sql.read_scope(connection, **scope.key)
     return row and _row(row)
+
+
+async def of_tenant(connection: Connection, tenant_id: UUID, *, limit: int) -> tuple[list[tuple[Scope, ScopeRow]], int]:
+    """Return the rows of up to `limit` scopes of a tenant, the farthest behind its memories first, and the number of all.
+
+    Call it in the tenant's transaction.
+    """
+    rows = await _sql.scopes_of_tenant(connection, tenant_id=tenant_id, limit=limit)
+    return [(Scope(tenant_id, row["owner_id"]), _row(row)) for row in rows], rows[0]["owner_count"] if rows else 0
 
 
 async def claim(connection: Connection, scope: Scope, lease: Lease, *, now: datetime) -> ScopeRow | None:
