@@ -225,9 +225,10 @@ class ModelPlanner:
         scope = self.access.scope
         async with self.access.writing() as connection:
             # A memory may have been forgotten during the call; in a preview the ledger may already have dropped its row.
-            is_forgotten = await forgotten.lately(connection, scope, seen, now=self.now())
+            refs = [forgotten.OWNER, *(("memory", one) for one in seen)]
+            gone = await forgotten.lately(connection, scope, refs, now=self.now())
             await self._spend(connection, answer, of_pass)
-            if not is_forgotten and not await _gone(connection, scope, seen):
+            if not gone and not await _gone(connection, scope, seen):
                 content = answer_bytes(answer)
                 await answers.put(connection, scope, key, answer=content, memory_ids=seen, now=self.now())
 

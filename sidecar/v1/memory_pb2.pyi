@@ -135,7 +135,7 @@ class NewMemory(_message.Message):
 
     @_builtins.property
     def turn_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Ids of the turns it was derived from; may be empty."""
+        """Ids of the turns it was derived from; may be empty. With a turn that was forgotten in the last hour the call is refused."""
 
     @_builtins.property
     def domains(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

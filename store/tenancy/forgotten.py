@@ -27,8 +27,10 @@ NO_NOTES: Notes = ()
 FORGOTTEN = "forgotten"
 """The channel of notices that content of an owner was forgotten. Payload: tenant id and owner id, separated by a space."""
 
+OWNER = ("owner", "")
+"""The reference of an owner that is forgotten whole."""
+
 _sql = queries.load(__file__)
-_OWNER = ("owner", "")
 _EVERY_RECEIPT = ("receipts", "")
 _ANYTHING = ("anything", "")  # noted with every forgetting of the owner
 _SKEW = timedelta(seconds=1)  # allowed between the clocks of the process that forgets and the one that answers turns
@@ -78,7 +80,7 @@ async def note_receipts(connection: Connection, scope: Scope) -> Notes:
 
 async def note_owner(connection: Connection, scope: Scope) -> None:
     """Note that the owner is forgotten, as `note` does: receipts of turns that began before are dropped."""
-    await _note(connection, scope, [_OWNER])
+    await _note(connection, scope, [OWNER])
 
 
 async def date(connection: Connection, scope: Scope, notes: Notes, *, clock: Callable[[], datetime]) -> None:
@@ -97,7 +99,7 @@ def notes_of(scope: Scope, refs: Iterable[tuple[str, str]]) -> Notes:
 
 async def date_owner(connection: Connection, scope: Scope, *, clock: Callable[[], datetime]) -> None:
     """Date the note of the owner, as `date` does."""
-    await date(connection, scope, (_hash(scope, *_OWNER), _hash(scope, *_ANYTHING)), clock=clock)
+    await date(connection, scope, (_hash(scope, *OWNER), _hash(scope, *_ANYTHING)), clock=clock)
 
 
 async def admit(
@@ -117,7 +119,7 @@ async def admit(
     kept = [
         without(one, is_forgotten)
         for one, is_forgotten in known
-        if not any(is_forgotten(*ref) for ref in (_OWNER, _EVERY_RECEIPT, ("thread", one.thread_id)))
+        if not any(is_forgotten(*ref) for ref in (OWNER, _EVERY_RECEIPT, ("thread", one.thread_id)))
     ]
     undated = tuple(sorted(one for one in met if notes[one].at is None))
     if undated:
@@ -139,7 +141,7 @@ async def meanwhile(connection: Connection, scope: Scope, began: datetime, *, no
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     rows = await _sql.forgotten_since(connection, **key, since=began - _SKEW)
-    refs = {_hash(scope, *_ANYTHING), _hash(scope, *_OWNER)}
+    refs = {_hash(scope, *_ANYTHING), _hash(scope, *OWNER)}
     met = [row for row in rows if row["ref_hash"] in refs]
     undated = tuple(sorted(row["ref_hash"] for row in met if row["forgotten_at"] is None))
     if undated:
@@ -147,22 +149,23 @@ async def meanwhile(connection: Connection, scope: Scope, began: datetime, *, no
     return any(_Note(row["forgotten_at"], row["dated_by"]).concerns(began) for row in met)
 
 
-async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str], *, now: datetime) -> bool:
-    """Return whether one of the memories, or their owner, was forgotten in the last hour. Blocks forgetting until the
-    transaction ends.
+async def lately(
+    connection: Connection, scope: Scope, refs: Iterable[tuple[str, str]], *, now: datetime
+) -> list[tuple[str, str]]:
+    """Return those of the references (kind, id) that were forgotten in the last hour. Blocks forgetting until the transaction
+    ends.
 
     An undated note counts, and is dated `now`.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     rows = await _sql.forgotten_since(connection, **key, since=now - _LONGEST_TURN)
-    if not rows:
-        return False
-    refs = {_hash(scope, *ref) for ref in (_OWNER, *(("memory", one) for one in memory_ids))}
-    met = [row for row in rows if row["ref_hash"] in refs]
-    undated = tuple(sorted(row["ref_hash"] for row in met if row["forgotten_at"] is None))
+    noted = {row["ref_hash"]: row["forgotten_at"] for row in rows}
+    met = {_hash(scope, *ref): ref for ref in refs} if noted else {}
+    met = {ref_hash: ref for ref_hash, ref in met.items() if ref_hash in noted}
+    undated = tuple(sorted(one for one in met if noted[one] is None))
     if undated:
         await _date(connection, scope, undated, now=now)
-    return bool(met)
+    return list(met.values())
 
 
 async def _since_then(connection: Connection, scope: Scope, *, since: datetime) -> list[Any]:

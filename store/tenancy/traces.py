@@ -6,6 +6,7 @@ Every function takes a connection inside a transaction of the scope that is pass
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,9 @@ from uuid import UUID
 from store.db import queries
 from store.db.queries import Connection
 from store.scope import Scope
+from store.tenancy import forgotten
 
+_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _sql = queries.load(__file__)
 
 
@@ -74,6 +77,20 @@ async def turns_between(connection: Connection, scope: Scope, span: Span) -> lis
     """Return the owner's turns of a period, without forgotten ones."""
     rows = await _sql.turns_between(connection, **scope.key, since=span.since, until=span.until)
     return [row["turn_id"] for row in rows]
+
+
+async def forgotten_turns(
+    connection: Connection, scope: Scope, turn_ids: Collection[str], *, now: datetime
+) -> list[str]:
+    """Return those of the turns that were forgotten in the last hour and not said again. Blocks forgetting until the transaction
+    ends. Ids that are no UUIDs are of no turn here.
+    """
+    refs = [("turn", one.lower()) for one in turn_ids if _UUID.fullmatch(one)]
+    gone = [one for _, one in await forgotten.lately(connection, scope, refs, now=now)] if refs else []
+    if not gone:
+        return []
+    there = {str(row["turn_id"]) for row in await _sql.turns_there(connection, **scope.key, turn_ids=gone)}
+    return [one for one in turn_ids if one.lower() in gone and one.lower() not in there]
 
 
 async def receipts_of_thread(connection: Connection, scope: Scope, thread_id: str) -> list[UUID]:

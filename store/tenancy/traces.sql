@@ -22,6 +22,11 @@ ORDER BY memory_id;
 -- A thread's turns.
 SELECT turn_id FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id ORDER BY position;
 
+-- name: turns_there
+-- Those of the given turns that the owner has, without forgotten ones.
+SELECT turn_id FROM turns
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]) AND NOT (text = '' AND parts = '[]');
+
 -- name: turns_between
 -- The owner's turns of a period, without forgotten ones.
 SELECT turn_id FROM turns

@@ -18,6 +18,7 @@ from store.content.storage import StorageLimits
 from store.db.queries import Connection
 from store.ontology import evidence
 from store.scope import Scope
+from store.tenancy import traces
 
 MAX_PINNED_TOKENS = 300
 
@@ -34,9 +35,11 @@ async def write_memories(
     """Write the memories, and update what depends on them: their summaries, quotes that they no longer contain, and their copies
     in the Brain.
 
-    Raises QuotaExceeded, TooManyMemories, and InvalidArgument for `field` as `check_pinned` does.
+    Raises QuotaExceeded, TooManyMemories, InvalidArgument for `field` as `check_pinned` does, and for a memory that was drawn
+    from a turn that was forgotten meanwhile.
     """
     retained = await memories.write(connection, scope, prepared, now=now, limits=limits)
+    await _check_turns(connection, scope, prepared, now=now)
     summary_ids = await remake_above(connection, scope, retained.edited_ids, now=now)
     written = [*retained.memory_ids, *summary_ids]
     await check_pinned(connection, scope, written, field=field)
@@ -44,6 +47,15 @@ async def write_memories(
         await evidence.forget_unsaid(connection, scope, written)
         await releasing.follow(connection, scope, written, now=now)
     return retained
+
+
+async def _check_turns(connection: Connection, scope: Scope, prepared: PreparedMemories, *, now: datetime) -> None:
+    """Raise InvalidArgument if a memory names a turn that was forgotten in the last hour: it would repeat what the turn said."""
+    named = {turn_id: memory_id for memory_id, one, _ in prepared.rows for turn_id in one.turn_ids}
+    gone = await traces.forgotten_turns(connection, scope, named, now=now)
+    if gone:
+        problem = f"the memory {named[gone[0]]!r} was drawn from the turn {gone[0]}, which was forgotten meanwhile"
+        raise InvalidArgument("turn_ids", problem, "leave that memory out")
 
 
 async def check_pinned(connection: Connection, scope: Scope, memory_ids: Collection[str], *, field: str) -> None:

@@ -190,9 +190,9 @@ async def test_cached_answer_dates_the_notes_of_a_dead_process(pools: Pools, clo
     told = []
     for _ in range(2):
         async with scoped(pools.background, MARA) as connection:
-            told.append(await forgotten.lately(connection, MARA, ["m1"], now=clock()))
+            told.append(await forgotten.lately(connection, MARA, [("memory", "m1")], now=clock()))
         clock.move(minutes=61)
-    assert told == [True, False]
+    assert told == [[("memory", "m1")], []]
 
 
 @pytest.mark.usefixtures("recorder")

@@ -123,6 +123,20 @@ async def test_turn_that_is_said_while_its_thread_is_forgotten_goes_too(
         assert await storage.stored_bytes(connection, SCOPE) == 0
 
 
+async def test_memory_drawn_from_a_turn_that_was_forgotten_meanwhile_is_refused(
+    pools: Pools, service: MemoryService
+) -> None:
+    (turn_id,) = await say(pools, a_turn("u0", "I never eat nuts."))
+    drawn = pb.NewMemory(text="No nuts.", memory_id="drawn", turn_ids=["a note", turn_id.upper()])
+    call = pb.RetainRequest(memories=[pb.NewMemory(text="Likes rain.", memory_id="other"), drawn])
+    await forget(service, thread_id="t")
+    assert await refused_field(service.retain(call, an_agent())) == "turn_ids"
+    assert not (await service.list_memories(pb.ListMemoriesRequest(), an_agent())).memories, "nothing is written"
+    assert await say(pools, a_turn("u0", "I never eat nuts.")) == [turn_id]
+    answer = await service.retain(call, an_agent())
+    assert list(answer.memory_ids) == ["other", "drawn"], "the turn was said again"
+
+
 async def test_thread_that_begins_while_a_missing_one_is_forgotten_stays(
     pools: Pools, service: MemoryService, database: str
 ) -> None:
