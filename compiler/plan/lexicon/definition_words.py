@@ -29,7 +29,7 @@ role
   english: carer caretaker chair chairman chairwoman chef cleaner clerk client conductor consultant contact contractor
   english: counsellor counselor curator customer dealer deputy designer developer director doctor driver editor engineer farmer
   english: founder gardener gp guide host inspector instructor intern investor janitor journalist keeper lawyer lodger manager
-  english: mechanic mentor midwife minister nanny notary officer optician owner painter pastor pharmacist photographer physio
+  english: mechanic mentor midwife minister nanny notary officer optician painter pastor pharmacist photographer physio
   english: physiotherapist pianist pilot porter postdoc president priest principal producer professor publisher rabbi
   english: receptionist recruiter rep reporter reviewer roofer secretary singer skipper solicitor specialist student
   english: superintendent supervisor surgeon tailor technician tenant trainee trainer translator treasurer vet veterinarian

@@ -11,7 +11,7 @@ from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of
-from compiler.plan.quoting.definitions import clause, definition, is_home, without_longer
+from compiler.plan.quoting.definitions import KIND, clause, definition, is_home, without_longer
 from compiler.plan.quoting.excerpts import bare, dated, founds, naming, tells_day
 from compiler.plan.quoting.weighing import POINTING, is_central, is_liking, is_listed, is_subject, theme_place
 from compiler.plan.text.change import content_words
@@ -205,7 +205,8 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     elif is_own and speaker:
         found += 2 if plain_key(speaker) in keys else 1
     found -= 0 if score > _BEGINS or founds(sentence, frozenset(keys)) else 2
-    found -= 2 if len(sentence) > _LONGEST or (is_theme and len(content_words(sentence)) < _SHORTEST_WORDS) else 0
+    is_short = score < KIND and len(content_words(sentence)) < _SHORTEST_WORDS
+    found -= 2 if len(sentence) > _LONGEST or is_short else 0
     found -= 1 if score <= _STATE and len(runs(sentence)) > _MOST_NAMES else 0
     found -= 1 if sentence.rstrip().endswith("!") else 0
     if is_theme:
