@@ -12,6 +12,7 @@ FIGURES_OF_SPEECH = """
   eye_exam driving_exam physical_exam medical_exam the_workshop his_workshop her_workshop my_workshop our_workshop their_workshop
   bike_workshop repair_workshop joinery_workshop
   diving_into downward_dog dive_into nature_of nature_is dynamic_nature by_nature under_the_weather second_family
+  status_conference status_conferences scheduling_conference press_conference press_conferences pretrial_conference
   piece_of_cake state_of_the_art family_saga book_a book_it booked_a book_the to_book can_book french_press
   bucket_of_fish match_made party_to dog_tired run_errands running_late running_out in_the_running class_act
   school_of_thought doctor_who hot_dog hot_dogs cat_nap community_college music_to_my_ears painted_a_picture_of_how

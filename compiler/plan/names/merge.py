@@ -15,7 +15,7 @@ from compiler.plan.names.ruled import Rulings
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal, ProposedPage
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_key, alias_keys, plain_key, slug
-from compiler.plan.text.namesakes import is_town_of
+from compiler.plan.text.namesakes import is_acronym_in, is_town_of
 
 SIMILARITY = 0.85
 CITY_TAG = "city:"
@@ -135,6 +135,7 @@ class Merger:
             if match.page.type == proposed.type
             and self._same_place(proposed, match.page)
             and not spelling.are_distinct(key, plain_key(match.alias), lines)
+            and not is_acronym_in(proposed.title, plain_key(match.alias))
             and not any(is_town_of(proposed.title, plain_key(match.alias), line) for line in said)
         }
         chosen = spelling.longer_names(key, aliases, self.gazetteer)

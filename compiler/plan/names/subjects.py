@@ -18,7 +18,14 @@ from compiler.plan.names.spotting import NameKind, Spotted
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.namesakes import has_article, has_namesakes, is_branded, is_of_generation, is_town_of
+from compiler.plan.text.namesakes import (
+    has_article,
+    has_namesakes,
+    is_acronym_in,
+    is_branded,
+    is_of_generation,
+    is_town_of,
+)
 from compiler.plan.text.persons import acts, addressed
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.tokens import capitals
@@ -192,7 +199,7 @@ def _are_distinct(subject: Subject, longer: Subject) -> bool:
         is_town_of(name, longer.key, text) for name in subject.names for text in subject.texts
     ):
         return True
-    if any(map(_is_partnership, longer.names)):
+    if any(map(_is_partnership, longer.names)) or all(is_acronym_in(name, longer.key) for name in subject.names):
         return True
     if longer.is_personal and any(has_article(name, text) for name in subject.names for text in subject.texts):
         return True

@@ -49,6 +49,13 @@ _REFERRING = re.compile(
 )
 # `I like also pizza`, `I used to do karate though`: half of what is meant was said before.
 _CONTINUING = re.compile(r"\b(?:also|we both|this one|that one|remember (?:how|when|that)|(?:though|too|more)(?=$))\b")
+# `Joe is certain that it came`: what came is in another sentence, unless a thing is named before.
+_THING_MEANT = re.compile(
+    r"(?<=\w )(?:it|them)\b(?! (?:is|was|s|takes|took|seems|rains|rained|snows|snowed|turns|turned)\b)"
+)
+_THING_BEFORE = re.compile(
+    r"\b(?:an?|the|my|our|his|her|their|some|each|every|this|that|two|three|both|all|no|any|new|old) [a-z]"
+)
 _PLACE_BEFORE = re.compile(r"\b(?:in|at|to|from|of|near|into|around|visit\w*) (?:the )?[A-Z]")
 # A noun that a `he` or `she` after it may mean: `a coworker`, `my old boss`.
 _ANTECEDENT = re.compile(r"\b(?:an?|my|our|another|some|every) [a-z]")
@@ -193,7 +200,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         is_pointing = POINTING.match(text) and not (text.startswith(("his ", "her ", "their ")) and score > _BEGINS)
         found = (-2 if is_pointing else -1 if _DISCOURSE.match(text) else 0) - _looseness(said, text)
         # `Lies in hospital in Fulda` has no subject; another sentence has it.
-        found -= 1 if not is_theme and text.partition(" ")[0] in _SUBJECTLESS else 0
+        found -= 1 if not is_theme and (text.partition(" ")[0] in _SUBJECTLESS or _has_bare_it(said)) else 0
     elif text.partition(" ")[0] in _SUBJECTS:
         found -= 2  # `He asked his boss, Ana.` is about the person of the sentence before
     found -= 2 if _REACTING.search(text) or _WISHING.match(text) else 0
@@ -228,7 +235,9 @@ def _brevity(excerpt: str, keys: Collection[str]) -> int:
     few words have two (`Photo sent to Rao`), 2 if it has fewer (`Rao countered at 14`).
     """
     said = excerpt.removeprefix(f"{speaker_of(excerpt)}: ")
-    told = [word for word in content_words(said) - {word for key in keys for word in key.split()} if not word.isdigit()]
+    told = [
+        word for word in content_words(said) - {word for key in keys for word in key.split()} if not word[0].isdigit()
+    ]
     return 2 if len(told) < 2 else int(len(told) < _SHORTEST_WORDS and len(said.split()) <= _FEW_WORDS)
 
 
@@ -258,6 +267,13 @@ def _telling(sentence: str, keys: Collection[str]) -> int:
     found -= 0 if is_central(sentence, keys) else 2
     found -= 1 if tells_day(sentence) else 0
     return found
+
+
+def _has_bare_it(sentence: str) -> bool:
+    """Return whether an `it` or `them` of a sentence stands for a thing that another sentence names."""
+    found = _THING_MEANT.search(sentence)
+    before = sentence[: found.start()] if found else ""
+    return bool(found) and not _THING_BEFORE.search(before) and len(runs(before)) < 2
 
 
 def is_about_subject(sentence: str, keys: Collection[str]) -> bool:

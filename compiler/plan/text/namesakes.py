@@ -7,7 +7,7 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.words import ADDRESSES, PREDICATES, TITLES
+from compiler.plan.text.words import ADDRESSES, GENERIC, PREDICATES, TITLES
 from store.text.words import STOP_WORDS
 
 _OTHER = (
@@ -76,6 +76,15 @@ def is_town_of(name: str, longer_key: str, text: str) -> bool:
     added = longer_key.split()[len(name.split()) :]
     in_town = rf"{_IN_TOWN} {re.escape(name)}(?![\w'’-]| [^\W\d_a-z])"
     return bool(added) and name in text and bool(re.search(in_town, text))
+
+
+def is_acronym_in(name: str, longer_key: str) -> bool:
+    """Return whether a name is an acronym, which is no short form of a longer name that it begins: `AWS`, `AWS Secrets Manager`.
+
+    It is one of a name that only adds a kind: `AWS Inc`.
+    """
+    added = longer_key.split()[len(name.split()) :]
+    return len(name) > 1 and name.isalpha() and name.isupper() and bool(added) and not GENERIC.issuperset(added)
 
 
 def is_branded(names: Collection[str], brand: str, text: str) -> bool:

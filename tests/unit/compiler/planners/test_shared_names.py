@@ -68,6 +68,12 @@ def test_town_and_something_in_it_are_two_pages() -> None:
     assert alone.keys() == {"Harnow Academy"}, "the short name is the same school's"
 
 
+def test_acronym_is_no_short_form_of_a_longer_name() -> None:
+    firm = ("The ZAS bill rose in May.", "ZAS sent the bill to us.", "ZAS is down again.", "We called ZAS on Monday.")
+    assert made(*firm, "Keys are in ZAS Ledger.", "ZAS Ledger is slow.").keys() == {"ZAS", "ZAS Ledger"}
+    assert made(*firm, "We pay ZAS Inc monthly.", "ZAS Inc has an office.").keys() == {"ZAS Inc"}
+
+
 def test_partner_of_a_firm_is_not_the_firm() -> None:
     firm = ("The stand is called Renzo & Moretti.", "Renzo & Moretti sells bread on Sundays.")
     pages = made(*firm, "Renzo oversleeps on market days.", "Renzo bought three alarm clocks.")

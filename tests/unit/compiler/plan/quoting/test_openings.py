@@ -78,6 +78,7 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Co-signed by the anglers' club, chair Olga.", ("Olga laughed at the long speech.",)),
         ("Olga", "The pump is checked by technician Olga every spring.", ("Olga laughed at the long speech.",)),
         ("Olga", "Olga bought a boat with Omar.", ("Olga countered at 14.", "Photo sent to Olga.")),
+        ("Olga", "Olga bought a boat with Omar.", ("Olga is certain that it looked at Omar.",)),
         ("Olga", "Olga bought a boat with Omar.", ("Olga at the pier wants one too, she pays.",)),
         ("Vigo", "Mis padres viven cerca de la playa en Vigo.", ("Compré Vigo a Oporto para mayo.",)),
     ],

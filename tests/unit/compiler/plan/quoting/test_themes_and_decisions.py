@@ -100,6 +100,7 @@ def test_an_activity_in_lower_case_is_a_topic_when_it_returns_in_any_form() -> N
         ("Nina wrote it into the accident book", ()),
         ("The cello exam is in May", ("Cello",)),
         ("He built a canoe of cedar", ("Kayaking and canoeing",)),
+        ("The status conference is in May", ()),
         ("She fell at the bouldering gym", ("Rock climbing",)),
         ("A family from Lima came for the dog", ("Dogs",)),
     ],
