@@ -13,7 +13,7 @@ from uuid import UUID
 from compiler.decay.compress import remake_summaries
 from compiler.decay.rolling import rolled
 from compiler.decay.sessions import closed_sessions, named_sessions
-from store.content import episodes
+from store.content import episodes, feed
 from store.content.episodes import Episode, SaidTurn
 from store.content.tiers import AuthorityTier
 from store.db.queries import Connection
@@ -40,6 +40,7 @@ async def remake_episodes(
 
     If late turns merge two episodes, a summary of both has one source left; it stays.
     """
+    await feed.hold_there(connection, scope)  # the first lock, as in every write, so that no two transactions deadlock
     if not await episodes.lock_thread(connection, scope, thread_id):
         return RemadeEpisodes()
     turns = await episodes.said_turns(connection, scope, thread_id)

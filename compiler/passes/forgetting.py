@@ -42,10 +42,11 @@ _AT_ONCE = 200
 async def forget(
     connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime, is_built_in: bool = True
 ) -> Notes:
-    """Delete stored traces of the memories, and mark their pages for the next job; the caller has deleted the memories.
+    """Delete stored traces of the memories, and mark their pages for the next job.
 
-    Memories that they superseded are current again. A plan under way is superseded, so that none of their words is written any
-    more. The caller enqueues the job, and passes the returned notes to `forgotten.date` after the commit.
+    The caller has deleted the memories, or replaced their texts. Memories that they superseded are current again. A plan under
+    way is superseded, so that none of their words is written any more. The caller enqueues the job, and passes the returned notes
+    to `forgotten.date` after the commit.
     """
     if not memory_ids:
         return ()

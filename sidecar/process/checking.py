@@ -27,9 +27,7 @@ def check_settings(settings: Settings) -> None:
     decay_policy(settings)
     read_operator_keys(settings.decay_attestation_keys)
     for variable, kind in (
-        ("SIDECAR_COMPILE_PLANNER", settings.compile_planner),
         ("SIDECAR_DECAY_SUMMARIES", settings.decay_summaries),
         ("SIDECAR_ONTOLOGY_SCAN", settings.ontology_scan),
-        ("SIDECAR_THREAD_SUMMARIES", settings.thread_summaries),
     ):
         language_models.check(variable, kind)

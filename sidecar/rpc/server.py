@@ -194,7 +194,9 @@ async def start(
 
 
 def check_addresses(settings: Settings) -> None:
-    """Raise a StartRefused for an address that cannot be served, or not in plain text, and for unusable TLS files."""
+    """Raise a StartRefused for unusable TLS files, and for an address that is malformed or would serve plain text to the
+    network.
+    """
     _credentials(settings)
     for text in settings.listen:
         check_listen_address(text, is_tls=settings.tls_cert is not None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -172,25 +173,26 @@ def account_cost(account: TurnAccount) -> float | None:
     )
 
 
-def spent_cost(spent: Spent) -> tuple[float, int]:
-    """Return the cost of turns of one model in USD, and their tokens without a known price.
-
-    Prices may depend on the length of a prompt: the mean turn's counts, because a sum of turns has no length.
-    """
-    counted = (spent.input_tokens, spent.output_tokens, spent.cache_read_tokens, spent.cache_write_tokens)
-    mean_tokens = spent.input_tokens / max(1, spent.turn_count)
-    return known_cost(CATALOG.find(spent.model_id), TokenSpending(*counted), prompt_tokens=mean_tokens)
-
-
 def by_key(rows: Iterable[Spent]) -> list[Sum]:
-    """Return the sums by key over all models, the highest cost first."""
+    """Return the sums by key over all models, the highest cost first.
+
+    A price may hold only for prompts up to a length, which a sum of turns does not have: the mean prompt of all the model's turns
+    decides, so that every key has the same total.
+    """
+    every = list(rows)
+    turns, tokens_in = Counter[str](), Counter[str]()
+    for row in every:
+        turns[row.model_id] += row.turn_count
+        tokens_in[row.model_id] += row.input_tokens
     sums: dict[str, Sum] = {}
-    for row in rows:
+    for row in every:
         one = sums.setdefault(row.key, Sum(row.key))
         one.turn_count += row.turn_count
         one.input_tokens += row.input_tokens
         one.output_tokens += row.output_tokens
-        usd, unpriced_tokens = spent_cost(row)
+        counted = TokenSpending(row.input_tokens, row.output_tokens, row.cache_read_tokens, row.cache_write_tokens)
+        mean_tokens = tokens_in[row.model_id] / max(1, turns[row.model_id])
+        usd, unpriced_tokens = known_cost(CATALOG.find(row.model_id), counted, prompt_tokens=mean_tokens)
         one.cost_usd += usd
         one.unpriced_tokens += unpriced_tokens
         for source, tokens in row.source_tokens.items():

@@ -323,7 +323,7 @@ class SpendingRow(_message.Message):
     cost_usd: _builtins.float
     """Their cost in US dollars, for models with a known price."""
     unpriced_tokens: _builtins.int
-    """Tokens of models without a known price."""
+    """Tokens without a known price."""
     def __init__(
         self,
         *,
@@ -445,7 +445,7 @@ class CompileSpendingRow(_message.Message):
     cost_usd: _builtins.float
     """The cost in US dollars, for models with a known price."""
     unpriced_tokens: _builtins.int
-    """Tokens of models without a known price."""
+    """Tokens without a known price."""
     def __init__(
         self,
         *,

@@ -135,7 +135,9 @@ class NewMemory(_message.Message):
 
     @_builtins.property
     def turn_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Ids of the turns it was derived from; may be empty. With a turn that was forgotten in the last hour the call is refused."""
+        """Ids of the turns it was derived from; may be empty. The call is refused if one was forgotten in the last hour and not
+        said again.
+        """
 
     @_builtins.property
     def domains(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

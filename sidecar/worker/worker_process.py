@@ -32,7 +32,6 @@ from compiler.state.access import Access
 from models.language.language import TokenUsage
 from sidecar.runtime import database, embedders, language_models, memory_trimming
 from sidecar.runtime.database import Database
-from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
@@ -309,10 +308,8 @@ async def _sweep(engine: Engine, pool: Pool, scope: Scope, subject: str) -> None
 
 
 def worker_settings(settings: Settings) -> WorkerSettings:
-    """Return the worker's id, lease, polling times and slots from the settings. Raises SettingInvalid."""
+    """Return the worker's id, lease, polling times and slots from the settings."""
     holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-    if settings.worker_scopes < 1:
-        raise SettingInvalid("SIDECAR_WORKER_SCOPES", "0 would compile nothing", "set 1 or more")
     return WorkerSettings(
         holder,
         lease_s=settings.worker_lease_s,

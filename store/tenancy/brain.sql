@@ -138,13 +138,13 @@ SELECT EXISTS (SELECT FROM brain_copies
         AND origin_memory_id = ANY(:memory_ids::text[]));
 
 -- name: note_withdrawals!
--- Records references of withdrawn copies.
+-- Records references of withdrawn copies and deleted documents.
 INSERT INTO brain_withdrawals (tenant_id, owner_id, ref_kind, ref, withdrawn_at)
 SELECT :tenant_id, :owner_id, r.ref_kind, r.ref, :now FROM unnest(:kinds::text[], :refs::text[]) AS r (ref_kind, ref)
 ON CONFLICT (tenant_id, owner_id, ref_kind, ref) DO UPDATE SET withdrawn_at = excluded.withdrawn_at;
 
 -- name: list_withdrawals
--- References of withdrawn copies that may still be in receipts.
+-- References of withdrawn copies and deleted documents that may still be in receipts.
 SELECT ref_kind, ref FROM brain_withdrawals WHERE tenant_id = :tenant_id AND owner_id = :owner_id ORDER BY ref_kind, ref LIMIT :limit;
 
 -- name: settle_withdrawals!

@@ -66,10 +66,8 @@ async def memories_between(connection: Connection, scope: Scope, span: Span) -> 
     return [row["memory_id"] for row in rows]
 
 
-async def turns_of_thread(connection: Connection, scope: Scope, thread_id: str) -> list[UUID] | None:
-    """Return a thread's turns; None if the owner has no such thread."""
-    if not await _sql.is_thread(connection, **scope.key, thread_id=thread_id):
-        return None
+async def turns_of_thread(connection: Connection, scope: Scope, thread_id: str) -> list[UUID]:
+    """Return a thread's turns."""
     return [row["turn_id"] for row in await _sql.turns_of_thread(connection, **scope.key, thread_id=thread_id)]
 
 
@@ -128,7 +126,7 @@ async def rows_holding(connection: Connection, scope: Scope, word: str) -> dict[
 
 
 def _forms(word: str) -> list[str]:
-    """Return the forms in which a word may be stored: as given, with its accents composed or decomposed, with either small sigma,
+    """Return the forms in which a word may be stored: as given, with its accents composed or decomposed, with σ or ς,
     and each as JSON writes it in metadata and tool calls.
     """
     small = word.lower()

@@ -42,10 +42,6 @@ SELECT receipt_id FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :own
 SELECT receipt_id FROM receipts
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since::timestamptz AND created_at < :until::timestamptz;
 
--- name: is_thread$
--- Whether the owner has the thread.
-SELECT EXISTS (SELECT FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id);
-
 -- name: hits
 -- The owner's rows that contain a word, in any case: memories, turns, titles of threads, receipts and pages, with the text around it:
 -- of a memory or a turn its own text, or else its fields.

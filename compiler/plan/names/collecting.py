@@ -194,8 +194,8 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
 
 
 def _is_small_name(subject: Subject) -> bool:
-    """Return whether a word in lower case is a name: three utterances have it without a determiner, and in two of them a verb
-    follows it or it stands beside a word as people's names do, in one of them as no thing does.
+    """Return whether a word in lower case is a name: three utterances have it without a determiner. In two of these a verb
+    follows it or it stands beside a word as names do, in one as only people's names do.
     """
     said = [text for text in subject.texts if subject.key in small_keys(text) - determined(text)]
     sure = [text for text in said if subject.key in acting(text) | addressees(text)]

@@ -24,12 +24,13 @@ from compiler.plan.text.namesakes import (
     is_acronym_in,
     is_branded,
     is_of_generation,
+    is_partnership,
     is_town_of,
 )
 from compiler.plan.text.persons import acts, addressed
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.tokens import capitals
-from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, NAMING, PERSONAL
+from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, PERSONAL
 from store.text.words import STOP_WORDS
 
 SHORTEST_NICKNAME = 3
@@ -192,14 +193,14 @@ def _may_join(subject: Subject, longer: Subject) -> bool:
 
 
 def _are_distinct(subject: Subject, longer: Subject) -> bool:
-    """Return whether a sentence shows that the names are of two things, or the short one is that of a thing and the longer one
-    a person's: `beside the Wilhelmina`, `Wilhelmina Rook wants`.
+    """Return whether the names are of two things: the longer one is that of something in a town, a firm of partners or an
+    acronym's product, a sentence has both, or the short one is that of a thing and the longer one a person's (`beside the
+    Wilhelmina`, `Wilhelmina Rook wants`).
     """
-    if longer.kind is NameKind.THING and any(
-        is_town_of(name, longer.key, text) for name in subject.names for text in subject.texts
-    ):
+    texts = (*subject.texts, *longer.texts)
+    if longer.kind is NameKind.THING and any(is_town_of(name, longer.key, texts) for name in subject.names):
         return True
-    if any(map(_is_partnership, longer.names)) or all(is_acronym_in(name, longer.key) for name in subject.names):
+    if any(map(is_partnership, longer.names)) or all(is_acronym_in(name, longer.key) for name in subject.names):
         return True
     if longer.is_personal and any(has_article(name, text) for name in subject.names for text in subject.texts):
         return True
@@ -245,13 +246,6 @@ def _longer(key: str, found: Mapping[str, Subject], *, is_called: bool) -> Subje
         one for other, one in found.items() if one.kind is NameKind.PERSON and other.startswith(key) and other != key
     ]
     return people[0] if len(people) == 1 else None
-
-
-def _is_partnership(name: str) -> bool:
-    """Return whether a name is that of a firm of several partners: `Sal & Castellano`, and not `Frost & Daughters`."""
-    _, sign, rest = name.partition(" & ")
-    words = plain_key(rest).split()
-    return bool(sign) and not any(word.removesuffix("s") in NAMING or word in GENERIC for word in words)
 
 
 def is_person_like(key: str) -> bool:

@@ -231,8 +231,8 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
 
 
 def _brevity(excerpt: str, keys: Collection[str]) -> int:
-    """Return how much an excerpt lacks to tell something, 0 to 2, by its content words besides the subject's and numbers: 1 if a
-    few words have two (`Photo sent to Rao`), 2 if it has fewer (`Rao countered at 14`).
+    """Return the penalty of an excerpt that says little, 0 to 2, by its content words besides numbers and the subject's own: 2
+    for fewer than two (`Rao countered at 14`), 1 for two among at most six words (`Photo sent to Rao`).
     """
     said = excerpt.removeprefix(f"{speaker_of(excerpt)}: ")
     told = [

@@ -6,8 +6,10 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
+from compiler.plan.lexicon.joined_names import FIRM_ENDS
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.words import ADDRESSES, GENERIC, PREDICATES, TITLES
+from compiler.plan.text.persons import acts
+from compiler.plan.text.words import ADDRESSES, GENERIC, NAMING, PERSONAL, PREDICATES, TITLES
 from store.text.words import STOP_WORDS
 
 _OTHER = (
@@ -29,8 +31,10 @@ _GENERATION = re.compile(
 )
 _NO_NOUNS = STOP_WORDS | PREDICATES
 _LONGEST_PREPOSITION = 3
+_SHORTEST_ACRONYM = 3
+_FIRM_ENDS = frozenset(map(plain_key, FIRM_ENDS.split()))
 _JOINING = frozenset(["and", "or", "in", "on", "at", "to", "for", "with", "from", "by"])
-_IN_TOWN = r"\b(?:[Ii]n|[Oo]utside|[Nn]ear|[Aa]round|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"
+_IN_TOWN = r"\b(?:[Ii]n|[Oo]utside|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"
 
 
 @lru_cache(maxsize=1024)
@@ -69,22 +73,37 @@ def has_article(name: str, text: str) -> bool:
     return any(not one[2] or one[1].strip() or one[2].lower() in _JOINING | PREDICATES for one in every)
 
 
-def is_town_of(name: str, longer_key: str, text: str) -> bool:
-    """Return whether the text has the name as that of a town, and the longer plain key is that of something in it: `in Kapsabet`
+def is_town_of(name: str, longer_key: str, texts: Collection[str]) -> bool:
+    """Return whether a text has the name as that of a town, and the longer plain key is that of something in it: `in Kapsabet`
     beside `Kapsabet Boys`.
+
+    It is no town if the longer key only adds a kind (`Vexel GmbH`), or if somebody of that name does what only people do.
     """
-    added = longer_key.split()[len(name.split()) :]
-    in_town = rf"{_IN_TOWN} {re.escape(name)}(?![\w'’-]| [^\W\d_a-z])"
-    return bool(added) and name in text and bool(re.search(in_town, text))
+    in_town = re.compile(rf"{_IN_TOWN} {re.escape(name)}(?![\w'’-]| [^\W\d_a-z])")
+    is_in_town = any(in_town.search(text) for text in texts if name in text)
+    return (
+        is_in_town and _adds_more(name, longer_key) and not any(acts(plain_key(name), one, PERSONAL) for one in texts)
+    )
 
 
 def is_acronym_in(name: str, longer_key: str) -> bool:
-    """Return whether a name is an acronym, which is no short form of a longer name that it begins: `AWS`, `AWS Secrets Manager`.
-
-    It is one of a name that only adds a kind: `AWS Inc`.
+    """Return whether the name is an acronym and the longer plain key adds more than a kind: `AWS` does not stand for `AWS Secrets
+    Manager`, but does for `AWS Inc`. Two letters may be a person's initials.
     """
-    added = longer_key.split()[len(name.split()) :]
-    return len(name) > 1 and name.isalpha() and name.isupper() and bool(added) and not GENERIC.issuperset(added)
+    is_acronym = len(name) >= _SHORTEST_ACRONYM and name.isalpha() and name.isupper()
+    return is_acronym and _adds_more(name, longer_key)
+
+
+def is_partnership(name: str) -> bool:
+    """Return whether a name is that of a firm of several partners: `Sal & Castellano`, and not `Frost & Daughters`."""
+    _, sign, rest = name.partition(" & ")
+    words = plain_key(rest).split()
+    return bool(sign) and not any(word.removesuffix("s") in NAMING or word in GENERIC | _FIRM_ENDS for word in words)
+
+
+def _adds_more(name: str, longer_key: str) -> bool:
+    added = longer_key.split()[len(plain_key(name).split()) :]
+    return bool(added) and not GENERIC.issuperset(added)
 
 
 def is_branded(names: Collection[str], brand: str, text: str) -> bool:

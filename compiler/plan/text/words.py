@@ -246,7 +246,7 @@ TITLES = frozenset(["dr", "dra", "prof", "mr", "mrs", "ms", "sr", "sra", "srta",
 HONORIFICS = frozenset(_HONORIFICS.split())
 ADDRESSES = HONORIFICS | frozenset(_ADDRESSES.split())
 NAME_OPENERS = frozenset(["New", "Big", "Van"])
-# The same, but not at the start of a sentence: `at La Serena`, but `De Madrid a Lisboa`.
+# They open names except at the start of a sentence: `at La Serena` has one, `De Madrid a Lisboa` has none.
 INNER_OPENERS = frozenset(["De", "Di", "Von", "La", "Le", "El"])
 GENERIC = frozenset((_VENUES + _COMPANIES).split())
 INSERTED = frozenset(["and", "by", "hotel", "hotels", "inn", "of", "suites", "the"])

@@ -65,7 +65,8 @@ def _read(value: object) -> ImportedRecord:
         raise Unusable('it has no text; write it under "text"')
     if len(text) > _LONGEST_TEXT_CHARS:
         raise Unusable(f"its text has {len(text)} characters, the limit is {_LONGEST_TEXT_CHARS}; split it")
-    given_at, given_id = (_either(value, *names) for names in (("occurred_at", "occurred_time"), ("id", "record_id")))
+    given_at = _either(value, "occurred_at", "occurred_time")
+    given_id = _either(value, "id", "record_id")
     occurred_at = time_of(given_at)
     if occurred_at is None and given_at is not None:
         raise Unusable('its occurred_at is not a time; write it as "2026-02-01T16:20:00Z"')

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from compiler.decay.remaking import RemadeEpisodes, remake_episodes
 from sidecar.runtime.errors import NotFound
 from sidecar.services.validation import read_id
-from store.content import episodes
+from store.content import episodes, feed
 from store.content.episodes import Episode
 from store.db.postgres import DatabaseRole, Pool, scoped
 from store.scope import Scope
@@ -46,6 +46,7 @@ class Episodes:
         read_id("thread_id", thread_id)
         now = self._now()
         async with scoped(self._pool, scope, role=self._role) as connection:
+            await feed.hold_there(connection, scope)  # the first lock, as in every write
             if not await episodes.lock_thread(connection, scope, thread_id):
                 raise NotFound("thread")
             await episodes.close(connection, scope, thread_id, at=now)

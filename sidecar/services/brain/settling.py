@@ -1,4 +1,4 @@
-"""Removes withdrawn copies of a tenant's Brain from other owners' receipts and from cached answers."""
+"""Removes withdrawn copies of a tenant's Brain, and deleted documents, from other owners' receipts and from cached answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ async def settle(
     on_forgotten: Callable[[Scope], None],
     role: DatabaseRole = DatabaseRole.APP,
 ) -> None:
-    """Remove withdrawn copies from every owner's receipts; `on_forgotten` drops cached answers. A worker does the rest."""
+    """Remove withdrawn copies and deleted documents from every owner's receipts; `on_forgotten` drops cached answers. A worker
+    does the rest.
+    """
     brain_scope = brain_of(tenant_id)
     while True:
         async with scoped(pool, brain_scope, role=role) as connection:

@@ -55,7 +55,7 @@ class _Found:
     """The ids to forget. A thread in `thread_ids` is deleted with `turn_ids`; a thread in `titles` loses its title.
 
     `thread_ids` also contains a thread that the owner does not have, because running turns may be about to write a receipt of
-    it; `has_thread` is then False. A thread is deleted only if it `is_locked`: another may be created meanwhile.
+    it. Only a thread that `is_locked` is deleted; one that begins meanwhile stays.
     """
 
     memory_ids: list[str] = field(default_factory=list)
@@ -65,7 +65,6 @@ class _Found:
     receipt_ids: list[UUID] = field(default_factory=list)
     page_ids: list[UUID] = field(default_factory=list)
     hits: tuple[WordHit, ...] = ()
-    has_thread: bool = False
     is_locked: bool = False
 
 
@@ -104,9 +103,8 @@ class Forgetting:
                 if await tenants.get(connection, scope.tenant_id) is None:
                     return replace(report, is_dry_run=is_dry_run)
                 is_preview = bool(target.word and not target.confirmed)
-                if not is_preview:
-                    await _hold(connection, scope, target)
-                found = await _find(connection, scope, target)
+                is_locked = not is_preview and await _hold(connection, scope, target)
+                found = await _find(connection, scope, target, is_locked=is_locked)
                 if is_preview:
                     left = await traces.rows_holding(connection, scope, target.word)
                     return replace(report, hits=found.hits, left=left, elsewhere=self._elsewhere.unsearched(scope))
@@ -137,28 +135,25 @@ class Forgetting:
         return self._elsewhere.announced(scope, remote_target(target))
 
 
-async def _hold(connection: Connection, scope: Scope, target: Target) -> None:
-    """Lock the owner's memories, and the thread to forget, so that nothing is added to them until the transaction ends.
+async def _hold(connection: Connection, scope: Scope, target: Target) -> bool:
+    """Lock the owner's memories, and the thread to forget, so that nothing is added to them until the transaction ends. Return
+    whether there is a thread to forget.
 
     The feed is the first lock, as in every write, so that no two transactions deadlock.
     """
     await feed.hold(connection, scope)
-    if target.thread_id:
-        await episodes.lock_thread(connection, scope, target.thread_id)
+    return bool(target.thread_id) and await episodes.lock_thread(connection, scope, target.thread_id)
 
 
-async def _find(connection: Connection, scope: Scope, target: Target) -> _Found:
-    found = _Found()
+async def _find(connection: Connection, scope: Scope, target: Target, *, is_locked: bool) -> _Found:
+    found = _Found(is_locked=is_locked)
     if target.memory_id:
         found.memory_ids = [target.memory_id]
     elif target.document_id:
         found.memory_ids = await traces.memories_of_document(connection, scope, target.document_id)
     elif target.thread_id:
-        turn_ids = await traces.turns_of_thread(connection, scope, target.thread_id)
-        found.thread_ids, found.turn_ids = [target.thread_id], turn_ids or []
-        found.receipt_ids = await traces.receipts_of_thread(connection, scope, target.thread_id)
-        found.is_locked = turn_ids is not None
-        found.has_thread = found.is_locked or bool(found.receipt_ids)
+        found.thread_ids = [target.thread_id]
+        found.turn_ids = await traces.turns_of_thread(connection, scope, target.thread_id) if is_locked else []
     elif target.word:
         found = await _confirmed(connection, scope, target)
     else:
@@ -202,7 +197,7 @@ async def _forget(
     report = replace(report, turn_ids=tuple(found.turn_ids))
     if found.thread_ids or found.receipt_ids:
         notes += await _forget_receipts(connection, scope, found)
-        thread_ids = tuple(found.thread_ids) if found.has_thread else ()
+        thread_ids = tuple(found.thread_ids) if found.is_locked or found.receipt_ids else ()
         report = replace(report, thread_ids=thread_ids, receipt_ids=tuple(found.receipt_ids))
     if found.memory_ids or resting:
         report, more = await _forget_memories(connection, scope, (found.memory_ids, resting), report, now=now)
@@ -271,8 +266,8 @@ async def _forget_turns(connection: Connection, scope: Scope, found: _Found, *, 
 async def _forget_receipts(connection: Connection, scope: Scope, found: _Found) -> forgotten.Notes:
     """Forget receipts, also those that running turns are about to write."""
     notes = await forgotten.note_refs(connection, scope, [("thread", one) for one in found.thread_ids])
-    for thread_id in found.thread_ids:  # no receipt is written any more: one may have been since they were found
-        found.receipt_ids = await traces.receipts_of_thread(connection, scope, thread_id)
+    for thread_id in found.thread_ids:  # only now is no further receipt written
+        found.receipt_ids += await traces.receipts_of_thread(connection, scope, thread_id)
     if not found.thread_ids:
         notes += await forgotten.note_receipts(connection, scope)
     await receipts.forget(connection, scope, found.receipt_ids)

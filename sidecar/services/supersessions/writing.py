@@ -39,7 +39,7 @@ async def write_memories(
     from a turn that was forgotten meanwhile.
     """
     retained = await memories.write(connection, scope, prepared, now=now, limits=limits)
-    await _check_turns(connection, scope, prepared, now=now)
+    await _check_turns(connection, scope, prepared, now=now, field=field.partition(".")[0])
     summary_ids = await remake_above(connection, scope, retained.edited_ids, now=now)
     written = [*retained.memory_ids, *summary_ids]
     await check_pinned(connection, scope, written, field=field)
@@ -49,13 +49,16 @@ async def write_memories(
     return retained
 
 
-async def _check_turns(connection: Connection, scope: Scope, prepared: PreparedMemories, *, now: datetime) -> None:
+async def _check_turns(
+    connection: Connection, scope: Scope, prepared: PreparedMemories, *, now: datetime, field: str
+) -> None:
     """Raise InvalidArgument if a memory names a turn that was forgotten in the last hour: it would repeat what the turn said."""
     named = {turn_id: memory_id for memory_id, one, _ in prepared.rows for turn_id in one.turn_ids}
     gone = await traces.forgotten_turns(connection, scope, named, now=now)
     if gone:
-        problem = f"the memory {named[gone[0]]!r} was drawn from the turn {gone[0]}, which was forgotten meanwhile"
-        raise InvalidArgument("turn_ids", problem, "leave that memory out")
+        place = prepared.memory_ids.index(named[gone[0]])
+        path = f"{field}.turn_ids" if field == "edit" else f"{field}[{place}].turn_ids"
+        raise InvalidArgument(path, f"names the turn {gone[0]}, which was forgotten meanwhile", "leave that memory out")
 
 
 async def check_pinned(connection: Connection, scope: Scope, memory_ids: Collection[str], *, field: str) -> None:

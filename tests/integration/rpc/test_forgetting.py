@@ -25,7 +25,7 @@ from store.db.purging import purge
 from store.errors import DatabaseUnavailable
 from store.scope import Scope
 from store.tenancy import forgotten, tenants
-from tests.support.compiler.compiling import Clock, fetch
+from tests.support.compiler.compiling import Clock, fetch, until_lock_wait
 from tests.support.rpc.service_calls import NOW, an_agent, refused_field
 from tests.support.waiting import until
 
@@ -114,13 +114,26 @@ async def test_turn_that_is_said_while_its_thread_is_forgotten_goes_too(
     async with scoped(pools.turn, SCOPE) as connection:
         await feed.hold(connection, SCOPE)
         forgetting = asyncio.create_task(forget(service, thread_id="t"))
-        await until(lambda: _is_waiting(database))
+        await until_lock_wait(database)
         (late_id,) = await say(pools, a_turn("u1", "Nor shrimps."))
         await memories.retain(connection, SCOPE, [NewMemory("No shrimps.", "drawn", turn_ids=(late_id,))], now=NOW)
     done = await forgetting
     assert (len(done.turn_ids), list(done.memory_ids)) == (2, ["drawn"])
     async with scoped(pools.background, SCOPE, read_only=True) as connection:
         assert await storage.stored_bytes(connection, SCOPE) == 0
+
+
+async def test_turn_that_is_being_said_when_its_thread_is_forgotten_goes_too(
+    pools: Pools, service: MemoryService, database: str
+) -> None:
+    await say(pools, a_turn("u0", "I never eat nuts."))
+    async with scoped(pools.turn, SCOPE) as connection:
+        opened = ThreadToOpen(thread_id="t", title="", fence_key_id="k")
+        await threads.write(connection, SCOPE, opened, await threads.prepare([a_turn("u1", "Nor shrimps.")]), now=NOW)
+        forgetting = asyncio.create_task(forget(service, thread_id="t"))
+        await until_lock_wait(database)
+    assert len((await forgetting).turn_ids) == 2
+    assert await said(pools) == []
 
 
 async def test_memory_drawn_from_a_turn_that_was_forgotten_meanwhile_is_refused(
@@ -130,7 +143,7 @@ async def test_memory_drawn_from_a_turn_that_was_forgotten_meanwhile_is_refused(
     drawn = pb.NewMemory(text="No nuts.", memory_id="drawn", turn_ids=["a note", turn_id.upper()])
     call = pb.RetainRequest(memories=[pb.NewMemory(text="Likes rain.", memory_id="other"), drawn])
     await forget(service, thread_id="t")
-    assert await refused_field(service.retain(call, an_agent())) == "turn_ids"
+    assert await refused_field(service.retain(call, an_agent())) == "memories[1].turn_ids"
     assert not (await service.list_memories(pb.ListMemoriesRequest(), an_agent())).memories, "nothing is written"
     assert await say(pools, a_turn("u0", "I never eat nuts.")) == [turn_id]
     answer = await service.retain(call, an_agent())
@@ -143,7 +156,7 @@ async def test_thread_that_begins_while_a_missing_one_is_forgotten_stays(
     async with scoped(pools.turn, SCOPE) as connection:
         await forgotten.meanwhile(connection, SCOPE, NOW, now=NOW)
         forgetting = asyncio.create_task(forget(service, thread_id="t"))
-        await until(lambda: _is_waiting(database))
+        await until_lock_wait(database)
         await say(pools, a_turn("u0", "I never eat nuts."))
     assert not (await forgetting).turn_ids
     assert await said(pools) == ["I never eat nuts."]
@@ -158,14 +171,9 @@ async def test_memories_are_compressed_and_written_at_once_without_a_deadlock(
         await feed.hold(connection, SCOPE)
         request = pb.CompressMemoriesRequest(memory_ids=["m1", "m2"])
         compressing = asyncio.create_task(service.compress_memories(request, an_agent()))
-        await until(lambda: _is_waiting(database))
+        await until_lock_wait(database)
         await memories.retain(connection, SCOPE, [NewMemory("Perhaps not.", "m1")], now=NOW)
     assert (await compressing).memory.text.startswith("Perhaps not.")
-
-
-async def _is_waiting(database: str) -> bool:
-    waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    return bool(await fetch(database, waits))
 
 
 async def test_thread_that_the_owner_does_not_have_is_not_reported(service: MemoryService) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -22,14 +23,15 @@ from sidecar.v1 import decay_pb2 as pb
 from sidecar.worker.decay_work import make_episodes
 from store.compile import background
 from store.compile.decay_jobs import DecayKind
-from store.content import threads
+from store.content import episodes as stored_episodes
+from store.content import feed, memories, threads
 from store.content.episodes import Episode
-from store.content.memories import Memory
+from store.content.memories import Memory, NewMemory
 from store.content.threads import NewTurn, ThreadToOpen
 from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from store.tenancy import tenants
-from tests.support.compiler.compiling import Clock, engine_on, fetch, worker_on
+from tests.support.compiler.compiling import Clock, engine_on, fetch, until_lock_wait, worker_on
 from tests.support.rpc.service_calls import NOW, an_agent, refused, refused_field
 
 OWNER = an_agent().identity
@@ -64,6 +66,20 @@ async def listed(episodes: Episodes) -> list[Episode]:
 
 def lines(episode: Episode) -> list[str]:
     return [line.split()[1] for line in episode.text.splitlines()]
+
+
+async def test_episodes_are_remade_during_a_write_of_memories_without_a_deadlock(
+    pools: Pools, episodes: Episodes, database: str
+) -> None:
+    await say(pools, ("Ann", timedelta()), ("Ben", DAY))
+    async with scoped(pools.background, SCOPE) as connection:
+        await memories.retain(connection, SCOPE, [NewMemory("Ann likes rain.")], now=NOW)
+    async with scoped(pools.turn, SCOPE) as connection:
+        await feed.hold(connection, SCOPE)
+        closing = asyncio.create_task(episodes.close(SCOPE, "t"))
+        await until_lock_wait(database)
+        assert await stored_episodes.lock_thread(connection, SCOPE, "t"), "the other has locked nothing yet"
+    assert (await closing) is not None
 
 
 async def test_turn_at_the_end_of_all_times_stays_in_an_open_session(pools: Pools, episodes: Episodes) -> None:

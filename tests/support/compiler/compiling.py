@@ -25,6 +25,7 @@ from store.content.memories import NewMemory
 from store.db.postgres import DatabaseRole, Pools, scoped
 from store.scope import Scope
 from store.tenancy import tenants
+from tests.support.waiting import until
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 HOUSEMATE = Scope(UUID(int=1), UUID(int=12))
@@ -185,6 +186,12 @@ async def all_jobs(pools: Pools, *, scope: Scope = SCOPE) -> list[Job]:
 async def wiki_of(pools: Pools, *, scope: Scope = SCOPE) -> dict[str, bytes]:
     async with scoped(pools.background, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
         return await snapshot(connection, scope)
+
+
+async def until_lock_wait(dsn: str) -> None:
+    """Return once a transaction of the database waits for a lock."""
+    waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    await until(lambda: fetch(dsn, waits))
 
 
 async def fetch(dsn: str, statement: str, *arguments: Any) -> list[Any]:

@@ -14,8 +14,8 @@ from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from store.tenancy import owners
 from tests.integration.store.db.test_row_security import HOUSEMATE, MINE, _own
+from tests.support.compiler.compiling import until_lock_wait
 from tests.support.store.schema_rows import Table, fill, tenant_tables
-from tests.support.waiting import until
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 # Outside row security, so that workers find work of every tenant: ids and an instant.
@@ -82,11 +82,10 @@ async def test_owner_is_forgotten_in_a_database_without_vectors(pools: Pools, da
 async def test_owner_is_forgotten_during_a_write_without_a_deadlock(pools: Pools, database: str) -> None:
     watcher = await asyncpg.connect(database)
     await fill(watcher, await tenant_tables(watcher), _own(MINE, 0))
-    waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     async with scoped(pools.turn, MINE) as connection:
         await feed.hold(connection, MINE)
         forgetting = asyncio.create_task(forgotten(pools, MINE))
-        await until(lambda: watcher.fetchval(waits))
+        await until_lock_wait(database)
         await scopes.lock(connection, MINE, now=NOW)
     assert (await forgetting)["memory_feeds"] == 1
     await watcher.close()

@@ -74,12 +74,22 @@ def test_acronym_is_no_short_form_of_a_longer_name() -> None:
     assert made(*firm, "We pay ZAS Inc monthly.", "ZAS Inc has an office.").keys() == {"ZAS Inc"}
 
 
+def test_person_whose_short_name_looks_like_an_acronym_or_a_town_has_one_page() -> None:
+    full = ("TJ Alvarez wants a boat.", "TJ Alvarez told us about the trial.", "TJ Alvarez moved the trial to May.")
+    assert made(*full, "TJ fixed the fence by himself.", "TJ sang in the kitchen.").keys() == {"TJ Alvarez"}
+    full = ("Olga Rook wants a boat.", "Olga Rook told us about the trial.", "Olga Rook moved the trial to May.")
+    assert made(*full, "We sat near Olga in the kitchen.", "Olga sang in the kitchen.").keys() == {"Olga Rook"}
+    assert made(*full, "My trust in Olga is gone.", "Olga told us a joke.").keys() == {"Olga Rook"}
+
+
 def test_partner_of_a_firm_is_not_the_firm() -> None:
     firm = ("The stand is called Renzo & Moretti.", "Renzo & Moretti sells bread on Sundays.")
     pages = made(*firm, "Renzo oversleeps on market days.", "Renzo bought three alarm clocks.")
     assert pages.keys() == {"Renzo & Moretti", "Renzo"}
     family = ("The van is from Moretti & Daughters.", "Moretti & Daughters fixed the roof.")
     assert "clocks" in lines(made(*family, "Moretti sent three alarm clocks.")["Moretti & Daughters"])
+    family = ("The van is from Weber & Söhne.", "Weber & Söhne fixed the roof.")
+    assert "clocks" in lines(made(*family, "Weber sent three alarm clocks.")["Weber & Söhne"])
 
 
 def test_things_with_an_article_join_their_longer_names() -> None:

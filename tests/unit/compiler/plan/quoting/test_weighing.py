@@ -100,11 +100,12 @@ def test_theme_opens_with_a_sentence_whose_subject_it_is() -> None:
         (("A technician from Nairobi came.", "Ana from Nairobi rang."), False),
         (("A technician from Nairobi came.", "Ana and Rui flew to Nairobi in May."), False),
         (("A technician from Nairobi came.", "Ana's mother lives in Nairobi."), True),
+        (("A technician from Nairobi came.", "Ana moved to Nairobi."), True),
         (("A dealer in Nairobi rang.", "A donor from Nairobi came.", "Ana heard from a shop in Nairobi."), True),
         (("Nairobi was hot and crowded.", "I loved Nairobi.", "Wir sind nach Nairobi gefahren."), True),
     ],
 )
-def test_city_needs_three_memories_or_one_who_lives_there(texts: tuple[str, ...], *, has_page: bool) -> None:
+def test_city_needs_three_memories_or_two_if_somebody_lives_there(texts: tuple[str, ...], *, has_page: bool) -> None:
     seen = (memory(f"m{at}", text, day=at) for at, text in enumerate(texts))
     pages = extractive.plan_leaf(batch(*seen), gazetteer=gazetteer.load()).new_pages
     assert ("Nairobi" in {one.title for one in pages}) is has_page
