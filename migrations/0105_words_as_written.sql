@@ -18,7 +18,7 @@ BEGIN
         GROUP BY c.relname ORDER BY c.relname
     LOOP
         EXECUTE format('SELECT count(*) FROM %I t WHERE t.tenant_id = $1 AND t.owner_id = $2 AND ('
-            'strpos(lower(concat_ws(chr(31), ''''%s)), lower($3)) > 0 OR strpos(ROW(%s)::text, encode(convert_to($3, ''UTF8''), ''hex'')) > 0)',
+            'strpos(lower(concat_ws('' '', ''''%s)), lower($3)) > 0 OR strpos(ROW(%s)::text, encode(convert_to($3, ''UTF8''), ''hex'')) > 0)',
             held.name, held.texts, held.bytes)
             INTO row_count USING p_tenant, p_owner, p_word;
         table_name := held.name;

@@ -247,6 +247,12 @@ async def test_word_is_found_and_counted_as_texts_and_json_write_it(
     assert dict((await forget(service, word=word, confirmed_ids=["memory:note"])).rows_left) == {}
 
 
+async def test_words_of_two_columns_are_not_counted_as_one_phrase(pools: Pools, service: MemoryService) -> None:
+    await retain(pools, NewMemory("It rains.", "ana", document_id="reis"))
+    assert dict((await forget(service, word="ana reis")).rows_left) == {}
+    assert dict((await forget(service, word="reis")).rows_left) == {"memories": 1}
+
+
 async def test_digits_of_times_and_vectors_hold_no_word(pools: Pools, service: MemoryService, database: str) -> None:
     await retain(pools, NewMemory("The gate opens with 20.", "m"), NewMemory("It rains.", "rain"))
     vector = f"INSERT INTO memory_vectors (tenant_id, owner_id, embedder_no, vector, memory_id, text_hash) {A_VECTOR}"
