@@ -129,9 +129,9 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     """Return whether the subject's memories suffice for a page, and one of them has a sentence that is understood alone.
 
     A sentence that only lists the name among others does not count. A few capital letters are often a kind and no name (`a USB
-    stick`), and a city or country that is nobody's home is often named by the way, so they need as many memories as a theme. A
-    theme, most of all one of everyday life, is often named in passing, so its sentences are weighted as well; those of notes and
-    of a conversation have their own bounds.
+    stick`), and a city or country is often named by the way unless somebody lives or moves there, so they need as many memories
+    as a theme. A theme, most of all one of everyday life, is often named in passing, so its sentences are weighted as well; those
+    of notes and of a conversation have their own bounds.
     """
     is_letters = subject.kind is NameKind.THING and _is_letters(subject.title)
     is_theme = subject.kind is NameKind.THEME
