@@ -121,7 +121,9 @@ def _freed(gone: Page) -> tuple[Item, ...]:
 
 
 def unlink(gone: PageKey, around: Mapping[PageKey, Page]) -> Iterator[Item]:
-    """Yield the sections that led to a page, changed: lists without it, links to it as plain names, promotions to it undone."""
+    """Yield the sections that led to a page, changed: lists without it, links to it as plain names, promotions to it undone, with
+    the links of the lists that come back.
+    """
     for page in _sorted(around):
         if page.key == gone or not page.is_active:
             continue
@@ -129,6 +131,8 @@ def unlink(gone: PageKey, around: Mapping[PageKey, Page]) -> Iterator[Item]:
             changed = _without(section, gone, around)
             if changed != section:
                 yield WriteSection(page.key, changed)
+            if section.aggregation is not None and section.aggregation.promoted_page == gone:
+                yield from rollup.rolled_up(page.key, changed)
 
 
 def suppress(page: Page, slug: str) -> tuple[Item, ...]:

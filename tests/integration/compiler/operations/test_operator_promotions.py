@@ -49,10 +49,17 @@ async def listed(service: WikiService) -> tuple[int, int]:
     return section.aggregation.promotion_status, sum(f"**{name}**" in section.body_md for name in PLACES)
 
 
+async def linked(service: WikiService) -> int:
+    """Return the number of pages that Austin's list links to in the graph."""
+    links = (await shown(service, "austin")).links
+    return sum(pb.LINK_ORIGIN_ROLLUP in link.origins for link in links)
+
+
 async def test_undone_promotion_stays_undone_and_replays(pools: Pools, model: LanguageModel) -> None:
     service = WikiService(Wiki(pools, now=now))
     await compile_more(pools, model, 45)
     assert await listed(service) == (pb.PROMOTION_STATUS_CANDIDATE, len(PLACES))
+    assert await linked(service) == len(PLACES)
     await compile_more(pools, model, 4, first=45)
     status, count = await listed(service)
     assert (status, count) == (pb.PROMOTION_STATUS_PROMOTED, 0)
@@ -62,6 +69,7 @@ async def test_undone_promotion_stays_undone_and_replays(pools: Pools, model: La
     assert answer.section.aggregation.promotion_status == pb.PROMOTION_STATUS_SUPPRESSED
     assert await listed(service) == (pb.PROMOTION_STATUS_SUPPRESSED, len(PLACES))
     assert (await shown(service, "austin-places")).page.status == pb.PAGE_STATUS_ARCHIVED
+    assert await linked(service) == len(PLACES)
     await compile_more(pools, model, 4, first=49)
     assert await listed(service) == (pb.PROMOTION_STATUS_SUPPRESSED, len(PLACES))
     found = await replay(engine(pools, model, Clock()), pools.background, SCOPE)

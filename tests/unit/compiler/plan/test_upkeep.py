@@ -13,12 +13,14 @@ from compiler.plan.contract import (
     ArchivePage,
     DeletePage,
     Item,
+    LinkOrigin,
     Page,
     PageKey,
     PageType,
     PromotionStatus,
     Section,
     SetParent,
+    WriteLink,
 )
 from compiler.plan.upkeep import ActRefused
 from compiler.state.reducer import RemainingCaps, fold
@@ -70,6 +72,18 @@ def test_undoing_a_promotion_removes_its_page_links_and_list() -> None:
     assert (stands[FOOD].is_active, stands[FOOD].parent) == (False, None)
     assert stands[LOLA].sections[0].body_md == f"Part of **Food** in [**Austin**]({HUB.path})."
     assert upkeep.undo(stands[HUB], "restaurants", stands) == ()
+
+
+@pytest.mark.parametrize(
+    "act", [upkeep.archive, upkeep.delete, lambda _, pages: upkeep.undo(pages[HUB], "restaurants", pages)]
+)
+def test_list_that_is_restored_has_its_links_again(act: Act) -> None:
+    pages = wiki()
+    links = [item for item in act(pages[FOOD], pages) if isinstance(item, WriteLink)]
+    assert [(one.source, one.target, one.origin) for one in links] == [
+        (HUB, LOLA, LinkOrigin.ROLLUP),
+        (HUB, SUERTE, LinkOrigin.ROLLUP),
+    ]
 
 
 def test_archiving_a_promoted_page_removes_its_promotion() -> None:
