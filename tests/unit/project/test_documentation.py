@@ -43,6 +43,15 @@ def test_reference_describes_the_setting(field: Any) -> None:
     assert row[1] == (f"`{default}`" if default else "depends on the user" if field.default is MISSING else "none")
 
 
+def test_operations_describe_every_setting_of_a_tenants_compile() -> None:
+    """Nothing but the database sets these columns, and an error tells to switch the first one on."""
+    operations = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    flags = (ROOT / "store" / "tenancy" / "tenants.sql").read_text(encoding="utf-8")
+    columns = set(re.findall(r"\bwiki_\w+", flags))
+    assert columns
+    assert all(f"| `{column}` |" in operations for column in columns)
+
+
 def test_reference_lists_every_command() -> None:
     table = REFERENCE[REFERENCE.index("## Commands") :]
     rows = re.findall(r"^\| `(.*?)` \| .+ \| .* \|$", table, re.MULTILINE)
