@@ -30,7 +30,7 @@ class _AllocationEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Allocation
     ALLOCATION_UNSPECIFIED: _Allocation.ValueType  # 0
     """Inherited."""
     ALLOCATION_PRIORITY: _Allocation.ValueType  # 1
-    """By priority, but only candidates above the relevance knee compete in a tier. The default."""
+    """The default: by priority, but only candidates above the relevance knee compete in a tier."""
     ALLOCATION_SEED_ORDER: _Allocation.ValueType  # 2
     """Strictly by priority: turns, then knowledge, then memory and wiki leads, then older history."""
     ALLOCATION_POOLED: _Allocation.ValueType  # 3
@@ -42,7 +42,7 @@ class Allocation(_Allocation, metaclass=_AllocationEnumTypeWrapper):
 ALLOCATION_UNSPECIFIED: Allocation.ValueType  # 0
 """Inherited."""
 ALLOCATION_PRIORITY: Allocation.ValueType  # 1
-"""By priority, but only candidates above the relevance knee compete in a tier. The default."""
+"""The default: by priority, but only candidates above the relevance knee compete in a tier."""
 ALLOCATION_SEED_ORDER: Allocation.ValueType  # 2
 """Strictly by priority: turns, then knowledge, then memory and wiki leads, then older history."""
 ALLOCATION_POOLED: Allocation.ValueType  # 3
@@ -60,7 +60,7 @@ class _SpendEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Spend.ValueType
     SPEND_FRUGAL: _Spend.ValueType  # 1
     """Only content that very likely helps, at most 4,000 tokens."""
     SPEND_BALANCED: _Spend.ValueType  # 2
-    """Content that is worth its tokens, at most 5,000. The default."""
+    """The default: content that is worth its tokens, at most 12,000 tokens."""
     SPEND_FULL: _Spend.ValueType  # 3
     """Everything that fits, at most 128,000 tokens."""
 
@@ -72,7 +72,7 @@ SPEND_UNSPECIFIED: Spend.ValueType  # 0
 SPEND_FRUGAL: Spend.ValueType  # 1
 """Only content that very likely helps, at most 4,000 tokens."""
 SPEND_BALANCED: Spend.ValueType  # 2
-"""Content that is worth its tokens, at most 5,000. The default."""
+"""The default: content that is worth its tokens, at most 12,000 tokens."""
 SPEND_FULL: Spend.ValueType  # 3
 """Everything that fits, at most 128,000 tokens."""
 Global___Spend: _TypeAlias = Spend  # noqa: Y015

@@ -16,9 +16,11 @@ import pytest
 
 from sidecar.cli.root import inside, root
 from sidecar.client import Assembly, NewTurn, Sidecar
+from sidecar.client.knobs import OF_A_SOURCE, OF_A_TURN
 from sidecar.context import ports
 from sidecar.runtime.settings import Settings
 from sidecar.turn import items
+from sidecar.turn.ranking.worth import RULES, Spend
 from store import scope
 from tests.support.each import each
 from tests.support.places import ROOT
@@ -41,6 +43,17 @@ def test_reference_describes_the_setting(field: Any) -> None:
     assert row is not None
     default = as_written(field.default)
     assert row[1] == (f"`{default}`" if default else "depends on the user" if field.default is MISSING else "none")
+
+
+def test_reference_describes_every_knob_of_a_turn() -> None:
+    knobs = {*OF_A_TURN, *OF_A_SOURCE}
+    described = set(re.findall(r"^\| `(\w+)` \| (?:none|`.+?`.*?) \| .{4,} \|$", REFERENCE, re.MULTILINE))
+    assert knobs <= described, knobs - described
+
+
+@each("spend", Spend)
+def test_reference_names_the_most_that_a_spend_recalls(spend: Spend) -> None:
+    assert re.search(rf"`{spend}`: [^`]*at most {RULES[spend].recall_tokens:,} tokens", REFERENCE)
 
 
 def test_operations_describe_every_setting_of_a_tenants_compile() -> None:
@@ -121,6 +134,13 @@ def test_first_request_uses_methods_that_the_client_has() -> None:
     assert {name for name, _ in used} == owners.keys()
     assert not [f"{name}.{attribute}" for name, attribute in used if not hasattr(owners[name], attribute)]
     assert {"client_turn_id", "role", "text"} <= {field.name for field in fields(NewTurn)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS[1:], ids=lambda path: path.name)
+def test_examples_use_methods_that_the_client_has(document: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)
+    used = {name for block in blocks for name in re.findall(r"\bsidecar\.(\w+)\(", block)}
+    assert not [name for name in used if not hasattr(Sidecar, name)]
 
 
 def test_example_source_uses_types_that_exist() -> None:
