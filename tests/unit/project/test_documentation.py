@@ -18,6 +18,7 @@ from sidecar.cli.root import inside, root
 from sidecar.client import Assembly, NewTurn, Sidecar
 from sidecar.client.knobs import OF_A_SOURCE, OF_A_TURN
 from sidecar.context import ports
+from sidecar.http.console.desk import PLACES
 from sidecar.runtime.settings import Settings
 from sidecar.turn import items
 from sidecar.turn.ranking.worth import RULES, Spend
@@ -54,6 +55,12 @@ def test_reference_describes_every_knob_of_a_turn() -> None:
 @each("spend", Spend)
 def test_reference_names_the_most_that_a_spend_recalls(spend: Spend) -> None:
     assert re.search(rf"`{spend}`: [^`]*at most {RULES[spend].recall_tokens:,} tokens", REFERENCE)
+
+
+def test_console_guide_lists_every_view_of_the_menu() -> None:
+    guide = (ROOT / "docs" / "console.md").read_text(encoding="utf-8")
+    listed = {name for cell in re.findall(r"^\| (.+?) \|", guide, re.MULTILINE) for name in cell.split(", ")}
+    assert not {name for _, rows in PLACES for name, _ in rows} - listed
 
 
 def test_operations_describe_every_setting_of_a_tenants_compile() -> None:
