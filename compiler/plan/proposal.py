@@ -118,7 +118,7 @@ class ProposedEnd:
 
 @dataclass(frozen=True, slots=True)
 class Rollup:
-    """A hub's section that lists `children`; without children it is prose, `body_md`.
+    """A hub's section that lists `children`. Its text is rendered from them, so one without children is refused.
 
     With `is_whole`, `children` is the complete list, even if empty: children that the section listed before are removed.
     """
@@ -127,7 +127,6 @@ class Rollup:
     section_slug: str
     heading: str
     children: tuple[PageKey, ...] = ()
-    body_md: str = ""
     memory_ids: tuple[str, ...] = ()
     observed_tags: tuple[str, ...] = ()
     rationale: str = ""

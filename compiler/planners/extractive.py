@@ -303,7 +303,7 @@ def _reversed(decided: Sequence[Page], times: Mapping[str, datetime]) -> Iterabl
     for page, later in reversals(decided, times):
         title = heading_in(LATER_HEADING, language_of(unescape(page.summary)))
         cited = {source.memory_id for one in later for source in one.summary_sources}
-        yield Rollup(page.key, LATER, title, tuple(one.key for one in later), "", tuple(sorted(cited)), is_whole=True)
+        yield Rollup(page.key, LATER, title, tuple(one.key for one in later), tuple(sorted(cited)), is_whole=True)
 
 
 def _ended(
@@ -359,7 +359,7 @@ def _rollups(hub: PageKey, candidates: Sequence[ParentCandidate], members: Seque
         cited = {memory_id for page in children for memory_id in _proving(page, slugs)}
         tags = sorted({tag.name for page in children for tag in page.tags if ":" not in tag.name})
         keys = tuple(page.key for page in children)
-        yield Rollup(hub, name, heading(name), keys, "", tuple(sorted(cited)), tuple(tags), is_whole=True)
+        yield Rollup(hub, name, heading(name), keys, tuple(sorted(cited)), tuple(tags), is_whole=True)
 
 
 def _proving(page: Page, slugs: Collection[str]) -> set[str]:

@@ -168,7 +168,6 @@ class _Reader:
             section_slug=_text(value, "sectionSlug"),
             heading=_name(value, "heading"),
             children=tuple(child for child in children if child is not None),
-            body_md=_text(value, "proposed_body_md"),
             memory_ids=self._refs(value),
             observed_tags=tuple(_texts(value.get("observed_tags"))),
             rationale=_text(value, "rationale"),

@@ -27,9 +27,10 @@ from compiler.plan.contract import (
     WriteLink,
     WriteSection,
 )
-from compiler.plan.judging import aggregation
+from compiler.plan.judging import aggregation, validate
 from compiler.plan.names import merge
 from compiler.plan.names.merge import Match, Matches, Way
+from compiler.plan.prompting.handles import Handles
 from compiler.plan.proposal import Proposal, ProposedLink, ProposedPage, Rollup, SectionPromotion
 from compiler.state.reducer import RemainingCaps, fold
 from tests.support.compiler.plan_cases import START, page, section, source
@@ -52,7 +53,7 @@ def hub(*sections: Section) -> Page:
 
 
 def rollup(children: list[Page], *memory_ids: str, name: str = "restaurants", tags: tuple[str, ...] = ()) -> Rollup:
-    return Rollup(AUSTIN, name, "", tuple(one.key for one in children), "", memory_ids, tags)
+    return Rollup(AUSTIN, name, "", tuple(one.key for one in children), memory_ids, tags)
 
 
 def decided(pages: list[Page], proposal: Proposal, *, records: int = 0, days: int = 0, **view: object) -> PlanDecision:
@@ -89,6 +90,13 @@ def test_every_signal_adds_to_the_score() -> None:
     assert section.aggregation is not None
     expected = 0.25 * 3 / 20 + 0.25 * 2 / 30 + 0.2 * 15 / 30 + 0.15 + 0.15 * len(section.body_md) / 1800
     assert section.aggregation.promotion_score == pytest.approx(expected, abs=0.001)
+
+
+def test_section_of_a_hub_that_lists_no_pages_is_refused() -> None:
+    asked = {"pageId": "P1", "sectionSlug": "summary", "proposed_body_md": "A city of music.", "linked_page_slugs": []}
+    proposal, unreadable = validate.read({"parentSectionUpdates": [asked]}, Handles(pages={"P1": AUSTIN}))
+    decision = decided([hub(), *places(3)], proposal)
+    assert (unreadable, written(decision), reasons(decision)) == ((), {}, ["rollup_without_children"])
 
 
 def test_page_of_another_city_is_not_listed_under_a_hub() -> None:
