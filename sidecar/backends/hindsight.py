@@ -187,7 +187,7 @@ class Hindsight:
 
     async def delete_document(self, owner_id: UUID, document_id: str) -> int:
         """Delete a document, and return the number of its deleted units. Raises a BackendError, NoDocument among them."""
-        return await self._deleted(owner_id, f"/documents/{quote(document_id, safe='')}", "memory_units_deleted")
+        return await self._deleted(owner_id, f"/documents/{_segment(document_id)}", "memory_units_deleted")
 
     async def invalidate(self, owner_id: UUID, unit_id: str) -> None:
         """Exclude a unit from recall; the server keeps its text.
@@ -196,7 +196,7 @@ class Hindsight:
         """
 
         async def attempt() -> None:
-            path = f"/memories/{quote(unit_id, safe='')}"
+            path = f"/memories/{_segment(unit_id)}"
             await self._send("PATCH", owner_id, path, json={"state": "invalidated"})
 
         await self.caller.ask(attempt, may_hedge=False)
@@ -236,7 +236,7 @@ class Hindsight:
     async def _send(self, method: str, owner_id: UUID, suffix: str, **content: Any) -> web.Got:
         key = self.banks.api_key
         headers = {"Authorization": f"Bearer {key.header(self.name)}"} if key else {}
-        path = f"/v1/default/banks/{quote(self.banks.bank_of(owner_id), safe='')}{suffix}"
+        path = f"/v1/default/banks/{_segment(self.banks.bank_of(owner_id))}{suffix}"
         request = self._service.build_request(method, path, headers=headers, **content)
         return await web.get(self.name, self._service, request, _REFUSALS)
 
@@ -272,6 +272,12 @@ def _time(text: object) -> datetime | None:
 def _instant(moment: datetime) -> str:
     """Return the instant in ISO 8601 with a Z, since a plus sign in a query string means a space."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _segment(name: str) -> str:
+    """Return the name as one segment of a path. Plain dots alone would be resolved: `documents/..` is the bank itself."""
+    encoded = quote(name, safe="")
+    return encoded.replace(".", "%2E") if not encoded.strip(".") else encoded
 
 
 def _cut(text: str, most_bytes: int) -> str:

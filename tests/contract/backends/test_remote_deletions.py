@@ -71,6 +71,18 @@ async def test_hindsight_deletes_a_document_with_its_units(
     assert (await hindsight.forget(uuid4(), RemoteTarget(kind, "logbook"))).state is RemoteState.NOTHING
 
 
+@pytest.mark.parametrize("name", ["..", "."])
+async def test_hindsight_document_named_by_dots_is_not_taken_for_the_bank(
+    fake: FakeHindsight, hindsight: HindsightForgetting, name: str
+) -> None:
+    assert (await hindsight.forget(OWNER, RemoteTarget("document", name))).state is RemoteState.NOTHING
+    assert len(texts(fake)) == 3
+    fake.retain(str(OWNER), [{"content": "Otto swims.", "document_id": name}])
+    done = await hindsight.forget(OWNER, RemoteTarget("document", name))
+    assert (done.state, done.count) == (RemoteState.DELETED, 1)
+    assert len(texts(fake)) == 3
+
+
 async def test_a_single_unit_of_hindsight_is_taken_out_of_recall_and_the_outcome_says_that_it_stays_there(
     fake: FakeHindsight, hindsight: HindsightForgetting
 ) -> None:
