@@ -79,20 +79,24 @@ class S3Files:
 
         Raises a BackendError if all files fail. One that is archived or may not be read leaves the others.
         """
-        missing = [file for file in files if (file.key, file.etag) not in self._texts]
+        # Kept here too: one read may be larger than the cache.
+        texts = {file.key: self._texts.get(file) for file in files if file in self._texts}
+        missing = [file for file in files if file.key not in texts]
         tasks = [asyncio.create_task(self._read(file)) for file in missing]
         try:
-            failed = await asyncio.gather(*tasks)
+            read = await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
-        errors = [error for error in failed if error is not None]
+        errors = [result for result in read if isinstance(result, BackendError)]
         if errors and len(errors) == len(files):
             raise errors[0]
-        known = ((file.key, self._texts.get(file.key, file.etag)) for file in files)
+        texts |= {
+            file.key: result for file, result in zip(missing, read, strict=True) if not isinstance(result, BackendError)
+        }
         reasons = Counter(map(str, errors))
         return ReadTexts(
-            {key: text for key, text in known if text is not None},
+            {key: text for key, text in texts.items() if text is not None},
             tuple(f"{reason}, for {count} of {len(files)} files" for reason, count in reasons.items()),
         )
 
@@ -112,10 +116,10 @@ class S3Files:
 
         return await self.caller.ask(attempt)
 
-    async def _read(self, file: S3File) -> BackendError | None:
-        """Read a file into the cache; return the error if it cannot be read."""
+    async def _read(self, file: S3File) -> str | BackendError | None:
+        """Read a file into the cache and return its text, None if it has none; or return the error if it cannot be read."""
 
-        async def attempt() -> bytes | None:
+        async def attempt() -> bytes:
             return await self._threads.run(lambda: self._fetched(file))
 
         try:
@@ -123,8 +127,9 @@ class S3Files:
         except BackendError as error:
             # The file was changed or removed since it was listed; the next turn lists again.
             return None if error.code in {"NoSuchKey", "PreconditionFailed", "412"} else error
-        self._texts.keep(file, None if data is None else as_text(data))
-        return None
+        text = as_text(data)
+        self._texts.keep(file, text)
+        return text
 
     def _fetched(self, file: S3File) -> bytes:
         response = self._client.call("get_object", Bucket=self._bucket.name, Key=file.key, IfMatch=file.etag)
@@ -140,17 +145,18 @@ class _Texts:
         self._kept: OrderedDict[tuple[str, str], str | None] = OrderedDict()
         self._chars = 0
 
-    def __contains__(self, version: tuple[str, str]) -> bool:
-        return version in self._kept
+    def __contains__(self, file: S3File) -> bool:
+        return (file.key, file.etag) in self._kept
 
-    def get(self, key: str, etag: str) -> str | None:
+    def get(self, file: S3File) -> str | None:
         """Return the cached text, or None."""
-        return self._kept.get((key, etag))
+        return self._kept.get((file.key, file.etag))
 
     def keep(self, file: S3File, text: str | None) -> None:
-        """Cache a text, evicting the oldest."""
-        self._kept[(file.key, file.etag)] = text
-        self._chars += len(text or "")
+        """Cache a text, evicting the oldest. Several turns may have read the same file at once."""
+        version = (file.key, file.etag)
+        self._chars += len(text or "") - len(self._kept.get(version) or "")
+        self._kept[version] = text
         while self._chars > _CACHED_CHARS:
             self._chars -= len(self._kept.popitem(last=False)[1] or "")
 
