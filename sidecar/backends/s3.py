@@ -48,15 +48,17 @@ class ReadTexts:
 
 
 class S3Files:
-    """One bucket's files."""
+    """One bucket's files. At most `cached_chars` characters of them are kept."""
 
-    def __init__(self, name: str, bucket: Bucket, clients: Clients, bounds: CallLimits) -> None:
+    def __init__(
+        self, name: str, bucket: Bucket, clients: Clients, bounds: CallLimits, *, cached_chars: int = _CACHED_CHARS
+    ) -> None:
         self.name = name
         self.caller = BackendCaller(name, bounds)
         self._bucket = bucket
         self._prefix = bucket.prefix.strip("/") + "/"
         self._threads = AwsCalls(name, bounds.concurrency)
-        self._texts = _Texts()
+        self._texts = _Texts(cached_chars)
         self._client = clients.client(
             "s3", bucket.where, read_timeout_s=bounds.deadline_s, connections=bounds.concurrency
         )
@@ -139,9 +141,10 @@ class S3Files:
 
 
 class _Texts:
-    """Caches texts by key and ETag, at most sixteen million characters; None for a file that is not text."""
+    """Caches texts by key and ETag, at most `most_chars` in total; None for a file that is not text."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_chars: int) -> None:
+        self._most_chars = most_chars
         self._kept: OrderedDict[tuple[str, str], str | None] = OrderedDict()
         self._chars = 0
 
@@ -157,7 +160,7 @@ class _Texts:
         version = (file.key, file.etag)
         self._chars += len(text or "") - len(self._kept.get(version) or "")
         self._kept[version] = text
-        while self._chars > _CACHED_CHARS:
+        while self._chars > self._most_chars:
             self._chars -= len(self._kept.popitem(last=False)[1] or "")
 
 

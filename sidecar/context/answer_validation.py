@@ -6,7 +6,9 @@ encodable and bounded, so later code need not check again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from itertools import chain
 from operator import attrgetter
@@ -24,6 +26,8 @@ from store.text.texts import Signature
 
 MOST_ID_CHARS = 1_000
 MOST_TEXT_CHARS = 4_000_000
+MOST_REMOTE_CHARS = 200_000
+"""The longest text of a remote item. No window holds more, and making a hostile one harmless takes seconds per megabyte."""
 _ROLES = frozenset({"user", "assistant", "tool", "system"})
 _TIMES, _SIGNATURES = frozenset({datetime, type(None)}), frozenset({Signature, type(None)})
 _NUMBERS, _BANDS_BYTES = frozenset({float, int}), frozenset({0, 8 * BANDS})
@@ -49,6 +53,34 @@ def check(answer: object, source: Source, *, top_k: int) -> SourceAnswer:
     except (TypeError, AttributeError) as error:
         raise Garbage(f"a part of its answer is of the wrong type: {error}") from error
     return answer
+
+
+def sound(backend: str, answer: SourceAnswer) -> SourceAnswer:
+    """Return a backend's answer without its faulty items, with a note for each kind of fault.
+
+    So a faulty item costs neither the others nor the items of other backends. Raises Garbage if no item is left, or if another
+    part of the answer is at fault.
+    """
+    if not (fault := _fault(answer)):
+        return answer
+    faulty = {place: why for place, item in enumerate(answer.items) if (why := _fault(SourceAnswer((item,))))}
+    items = tuple(item for place, item in enumerate(answer.items) if place not in faulty)
+    counts = sorted(Counter(faulty.values()).items())
+    notes = tuple(f"{backend}: {count} unusable, left out ({why})" for why, count in counts)
+    rest = replace(answer, items=items, notes=(*answer.notes, *notes))
+    if not items or (fault := _fault(rest)):
+        raise Garbage(fault)
+    return rest
+
+
+def _fault(answer: SourceAnswer) -> str:
+    """Return the fault of a remote answer; empty if it has none."""
+    try:
+        check(answer, answer.items[0].source if answer.items else Source.MEMORY, top_k=len(answer.items))
+    except Garbage as fault:
+        return str(fault)
+    is_long = max([len(item.text) for item in answer.items], default=0) > MOST_REMOTE_CHARS
+    return f"a text of more than {MOST_REMOTE_CHARS:,} characters" if is_long else ""
 
 
 def _check_items(items: tuple[Item, ...], source: Source) -> None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
-from sidecar.backends.errors import BackendTimedOut, BackendUnavailable
+from sidecar.backends.errors import AnswerUnreadable, BackendTimedOut, BackendUnavailable
+from sidecar.context.answer_validation import Garbage, sound
 from sidecar.context.ports import (
     BackendError,
     ContextSource,
@@ -212,13 +213,13 @@ async def _query_all(targets: _Targets, query: SourceQuery, scope: Scope, limits
             task.cancel()
     answered = _Answered()
     for place, task in zip(targets.places, tasks, strict=True):
-        problem = _problem(place, task)
-        if problem is None:
-            answered.answers.append((place, task.result()))
-        elif isinstance(problem, SourceSkipped):
-            answered.skipped.append(problem)
+        outcome = _outcome(place, task)
+        if isinstance(outcome, SourceAnswer):
+            answered.answers.append((place, outcome))
+        elif isinstance(outcome, SourceSkipped):
+            answered.skipped.append(outcome)
         else:
-            answered.failures.append((place, problem))
+            answered.failures.append((place, outcome))
     return answered
 
 
@@ -247,6 +248,16 @@ def by_rank(answers: Iterable[Sequence[Item]]) -> tuple[Item, ...]:
     for _, item in by_place:
         by_id.setdefault(item.id, item)
     return tuple(item._replace(rank=rank) for rank, item in enumerate(by_id.values()))
+
+
+def _outcome(place: NamedSource, task: asyncio.Task[SourceAnswer]) -> SourceAnswer | BaseException:
+    """Return a source's answer, or why it has none. Of a backend's answer, only the results that a turn can use are returned."""
+    if (problem := _problem(place, task)) is not None:
+        return problem
+    try:
+        return task.result() if place.name == BUILT_IN else sound(place.name, task.result())
+    except Garbage as fault:
+        return AnswerUnreadable(place.name, str(fault))
 
 
 def _problem(place: NamedSource, task: asyncio.Task[SourceAnswer]) -> BaseException | None:

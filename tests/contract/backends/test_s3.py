@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -78,20 +79,16 @@ async def test_file_that_cannot_be_read_leaves_the_others(fake: FakeS3, store: S
     assert failure.endswith("(InvalidObjectState), for 1 of 2 files")
 
 
-async def test_folder_that_is_larger_than_the_cache_is_read_whole(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sidecar.backends.s3._CACHED_CHARS", 30)
+async def test_folder_that_is_larger_than_the_cache_is_read_whole(store: Store) -> None:
+    store = replace(store, files=store.caching(30))
     for number in range(5):
         store.put(f"tenants/acme/{number}.md", f"note number {number}".encode())
     for _ in range(2):
         assert await store.read("") == {f"{number}.md": f"note number {number}" for number in range(5)}
 
 
-async def test_turns_that_read_the_same_new_files_at_once_do_not_wear_out_the_cache(
-    fake: FakeS3, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sidecar.backends.s3._CACHED_CHARS", 40)
+async def test_turns_that_read_the_same_new_files_at_once_do_not_wear_out_the_cache(fake: FakeS3, store: Store) -> None:
+    store = replace(store, files=store.caching(40))
     for turn in range(5):
         store.put("tenants/acme/todo.md", f"Paint boat {turn}.".encode())
         listed = await store.files.listed("")

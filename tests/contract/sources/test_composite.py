@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from models.transport.endpoint import BreakerPolicy
 from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnavailable
+from sidecar.context.answer_validation import MOST_REMOTE_CHARS
 from sidecar.context.fan_out import FanOut, FanOutQuery
 from sidecar.context.ports import ContextSource, SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.sources.composite import Instead, NamedSource, SideBySide
@@ -280,3 +282,49 @@ async def asked(fan_out: FanOut, scope: Scope, *, deadline_ms: int) -> SourceRep
     due_s = asyncio.get_running_loop().time() + 100
     findings = await fan_out.ask(FanOutQuery(QUERY, scope, profile, "v", 1000, due_s))
     return next(report for report in findings.reports if report.source is Source.KNOWLEDGE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"id": "x" * 2000}, "an item's id is not of 1 to 1000 characters"),
+        ({"id": "a\0b"}, "NUL"),
+        ({"provenance": (Ref("memory", "x", "\ud800"),)}, "half a surrogate pair"),
+        ({"provenance": (Ref("memory", "x", 5),)}, "wrong type"),  # type: ignore[arg-type]
+        ({"text": "x" * (MOST_REMOTE_CHARS + 1)}, "a text of more than 200,000 characters"),
+    ],
+    ids=["long id", "NUL", "surrogate", "number", "long text"],
+)
+async def test_unusable_result_of_a_backend_costs_neither_its_others_nor_the_built_in_ones(
+    changes: dict[str, Any], why: str
+) -> None:
+    (bad,) = (await bringing("bad").do()).items
+    (good,) = (await bringing("good").do()).items
+
+    async def both() -> SourceAnswer:
+        return SourceAnswer((bad._replace(**changes), good._replace(rank=1)))
+
+    async def only() -> SourceAnswer:
+        return SourceAnswer((bad._replace(**changes),))
+
+    answer = await SideBySide(bringing("ours"), placed(one=Scripted(both)), Decided()).find(QUERY, MINE, LIMITS)
+    assert [item.id for item in answer.items] == ["ours", "good"]
+    [note] = answer.notes
+    assert note.startswith("one: 1 unusable, left out (")
+    assert why in note
+    answer = await SideBySide(bringing("ours"), placed(one=Scripted(only)), Decided()).find(QUERY, MINE, LIMITS)
+    assert [item.id for item in answer.items] == ["ours"]
+    assert why in answer.failures[0]
+
+
+async def test_unusable_results_of_one_tenant_rest_nobody_elses_source() -> None:
+    (bad,) = (await bringing("bad").do()).items
+
+    async def do() -> SourceAnswer:
+        return SourceAnswer((bad._replace(id="a\0b"),))
+
+    source = SideBySide(bringing("ours"), placed(one=Scripted(do)), Decided())
+    fan_out = FanOut({Source.KNOWLEDGE: source}, clock=lambda: 0.0)
+    for _ in range(20):
+        assert (await asked(fan_out, MINE, deadline_ms=60_000)).status is Status.OK
+    assert fan_out.resting() == []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -17,11 +18,12 @@ from tests.support.backends.aws_site import use_credentials
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A bucket of the test's own, and our client of one prefix in it."""
+    """A bucket of the test's own, and our client of one prefix in it; `caching` makes one that keeps fewer characters."""
 
     client: Client
     bucket: str
     files: S3Files
+    caching: Callable[[int], S3Files]
 
     def put(self, key: str, body: bytes) -> None:
         self.client.call("put_object", Bucket=self.bucket, Key=key, Body=body)
@@ -40,8 +42,9 @@ def store(server_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     clients, where, name = Clients(), Where("us-east-1", server_url), f"bucket-{uuid4().hex}"
     client = clients.client("s3", where, read_timeout_s=30.0, connections=4)
     client.call("create_bucket", Bucket=name)
-    files = S3Files("files", Bucket(name, "/tenants/acme/", where), clients, CallLimits(60.0))
-    yield Store(client, name, files)
+    placed = partial(S3Files, "files", Bucket(name, "/tenants/acme/", where), clients, CallLimits(60.0))
+    files = placed()
+    yield Store(client, name, files, lambda chars: placed(cached_chars=chars))
     files.close()
     clients.close()
 
