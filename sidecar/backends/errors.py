@@ -19,6 +19,9 @@ from __future__ import annotations
 from sidecar.context.ports import BackendError
 from sidecar.turn.items import Status
 
+MAX_ANSWER_BYTES = 8 << 20
+"""The largest answer of a service. Parsing one blocks the event loop, a tenth of a second for this size."""
+
 
 class BackendDenied(BackendError):
     """The service refuses our credentials; check that they exist, are valid and allow this call."""

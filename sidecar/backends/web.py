@@ -14,6 +14,7 @@ import orjson
 
 from models.transport.refusals import retry_after_s, why_unreadable
 from sidecar.backends.errors import (
+    MAX_ANSWER_BYTES,
     AnswerUnreadable,
     BackendDenied,
     BackendMissing,
@@ -24,7 +25,6 @@ from sidecar.backends.errors import (
 )
 from sidecar.context.ports import BackendError
 
-MAX_ANSWER_BYTES = 32 << 20
 _CONNECT_S = 3.0
 _BY_STATUS: Mapping[int, type[BackendError]] = {
     400: BackendMisused,
@@ -114,7 +114,7 @@ async def _body(backend: str, response: httpx.Response) -> bytes:
     async for chunk in response.aiter_raw():
         chunks += chunk
         if len(chunks) > MAX_ANSWER_BYTES:
-            raise AnswerUnreadable(backend, f"more than {MAX_ANSWER_BYTES} bytes")
+            raise AnswerUnreadable(backend, f"more than {MAX_ANSWER_BYTES >> 20} MB")
     return bytes(chunks)
 
 

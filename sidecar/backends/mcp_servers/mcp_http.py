@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator
 import anyio
 import httpx2
 
-MOST_ANSWER_BYTES = 8 << 20
+from sidecar.backends.errors import MAX_ANSWER_BYTES
+
 LATE, TOO_LARGE, COMPRESSED = -32096, -32097, -32098  # error codes that JSON-RPC leaves to implementations
 _EVENTS = "text/event-stream"
 
@@ -68,7 +69,7 @@ class _Body(httpx2.AsyncByteStream):
             with anyio.CancelScope(deadline=self._ends_at) as scope:
                 part = await anext(parts, None)
             size += len(part or b"")
-            self.problem = LATE if scope.cancelled_caught else TOO_LARGE if size > MOST_ANSWER_BYTES else 0
+            self.problem = LATE if scope.cancelled_caught else TOO_LARGE if size > MAX_ANSWER_BYTES else 0
             if part is None or self.problem:
                 return
             yield part

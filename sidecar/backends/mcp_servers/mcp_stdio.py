@@ -19,7 +19,8 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp.types import ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 
-from sidecar.backends.mcp_servers.mcp_http import MOST_ANSWER_BYTES, TOO_LARGE
+from sidecar.backends.errors import MAX_ANSWER_BYTES
+from sidecar.backends.mcp_servers.mcp_http import TOO_LARGE
 
 _LOOK_EVERY_S = 0.01
 
@@ -33,11 +34,11 @@ async def bounded_stdio(command: Sequence[str], env: Mapping[str, str], *, grace
 
     Afterwards its process group has ended: it has `grace_s` to do so when its input closes, and as long when it is terminated.
 
-    A server that writes more than `MOST_ANSWER_BYTES` without an answer fails its calls, and is read no further.
+    A server that writes more than `MAX_ANSWER_BYTES` without an answer fails its calls, and is read no further.
     """
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
-        lambda: asyncio.subprocess.SubprocessStreamProtocol(MOST_ANSWER_BYTES, loop),
+        lambda: asyncio.subprocess.SubprocessStreamProtocol(MAX_ANSWER_BYTES, loop),
         *command,
         stdin=PIPE,
         stdout=PIPE,
@@ -88,7 +89,7 @@ class _Pipes:
                     if (message := _message(line)) is not None:
                         self._settle(message)
                         await inbox.send(SessionMessage(message))
-                if self._unanswered_bytes > MOST_ANSWER_BYTES:
+                if self._unanswered_bytes > MAX_ANSWER_BYTES:
                     for request_id in tuple(self._waiting):
                         error = ErrorData(code=TOO_LARGE, message="")
                         await inbox.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=error)))
@@ -111,10 +112,10 @@ class _Pipes:
         try:
             line = await self._stdout.readline()
         except ValueError:  # longer than the buffer
-            self._unanswered_bytes = MOST_ANSWER_BYTES + 1
+            self._unanswered_bytes = MAX_ANSWER_BYTES + 1
             return b""
         self._unanswered_bytes += len(line)
-        return line if self._unanswered_bytes <= MOST_ANSWER_BYTES else b""
+        return line if self._unanswered_bytes <= MAX_ANSWER_BYTES else b""
 
     def _settle(self, message: Any) -> None:
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id in self._waiting:

@@ -21,7 +21,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent, Tool
 
 from sidecar.backends.asking import BackendCaller, CallLimits
-from sidecar.backends.errors import AnswerUnreadable, BackendMisused, BackendTimedOut, BackendUnavailable
+from sidecar.backends.errors import (
+    MAX_ANSWER_BYTES,
+    AnswerUnreadable,
+    BackendMisused,
+    BackendTimedOut,
+    BackendUnavailable,
+)
 from sidecar.backends.mcp_servers import mcp_http, mcp_stdio
 from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Declared
@@ -35,7 +41,7 @@ _LISTED_FOR_S = 30.0
 _MOST_PAGES = 20
 _MOST_UNANSWERED = 3  # calls in a row, after which a session is taken for dead
 _UNREADABLE = {
-    mcp_http.TOO_LARGE: f"more than {mcp_http.MOST_ANSWER_BYTES >> 20} MB",
+    mcp_http.TOO_LARGE: f"more than {MAX_ANSWER_BYTES >> 20} MB",
     mcp_http.COMPRESSED: "compressed, which the request refused",
 }
 _LEAST_SECRET_CHARS = 8  # removing shorter ones, such as "Bearer", would garble texts

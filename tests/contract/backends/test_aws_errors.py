@@ -15,6 +15,8 @@ from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, QuotaUsedUp, Where, translated
 from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
 from sidecar.backends.errors import (
+    MAX_ANSWER_BYTES,
+    AnswerUnreadable,
     BackendDenied,
     BackendMissing,
     BackendMisused,
@@ -23,7 +25,7 @@ from sidecar.backends.errors import (
     BackendUnavailable,
 )
 from sidecar.context.ports import BackendError
-from tests.stand_ins.aws import Aws, Fault, Reply, Slow
+from tests.stand_ins.aws import Aws, Fault, Raw, Reply, Slow
 from tests.support.backends.aws_site import CANARY
 from tests.support.waiting import until
 
@@ -136,6 +138,37 @@ async def test_slowly_arriving_body_is_abandoned_at_the_deadline(aws: Aws) -> No
         with pytest.raises(BackendTimedOut):
             await base.retrieve("boats", limit=5)
         over.set()
+
+
+async def test_endless_body_does_not_keep_its_thread(aws: Aws) -> None:
+    over = threading.Event()
+    aws.script("Retrieve", Slow(over), FOUND)
+    with asked(aws, Clients(), CallLimits(deadline_s=1.0, concurrency=1, may_hedge=False)) as base:
+        with pytest.raises(BackendTimedOut):
+            await base.retrieve("boats", limit=5)
+        await until(lambda: is_answered(base), patience_s=30.0)
+        assert not over.is_set()
+        over.set()
+
+
+async def is_answered(base: BedrockKnowledge) -> bool:
+    try:
+        return bool((await base.retrieve("boats", limit=5)).passages)
+    except BackendError:
+        return False
+
+
+async def test_body_beyond_its_bound_is_refused_and_not_kept(aws: Aws) -> None:
+    aws.script("Retrieve", Raw(b" " * (MAX_ANSWER_BYTES + 1)))
+    with asked(aws, Clients(), CallLimits(30.0)) as base, pytest.raises(AnswerUnreadable, match="AnswerTooLarge"):
+        await base.retrieve("boats", limit=5)
+
+
+async def test_score_beyond_a_floats_range_is_an_unreadable_answer(aws: Aws) -> None:
+    body = b'{"retrievalResults": [{"content": {"text": "Boats."}, "score": 1' + b"0" * 400 + b"}]}"
+    aws.script("Retrieve", Raw(body))
+    with asked(aws, Clients(), CallLimits(30.0)) as base, pytest.raises(AnswerUnreadable, match="OverflowError"):
+        await base.retrieve("boats", limit=5)
 
 
 async def test_body_that_breaks_off_is_requested_again(aws: Aws) -> None:
