@@ -124,7 +124,7 @@ class AgentCoreMemory:
         async def attempt() -> Units[MemoryRecord]:
             response = await self._threads.run(lambda: self._client.call("retrieve_memory_records", **parameters))
             summaries = self._readable(lambda: tuple(response["memoryRecordSummaries"]))
-            read = read_units(self.name, summaries, partial(_record_in, namespace=namespace))
+            read = read_units(self.name, summaries, partial(_record_in, namespace=namespace), most=count)
             return Units(tuple(record for record in read.found if record is not None), read.left_out)
 
         return await self.caller.ask(attempt)

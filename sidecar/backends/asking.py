@@ -126,10 +126,12 @@ class Units(Generic[T]):
     left_out: tuple[str, ...] = ()
 
 
-def read_units(backend: str, rows: Iterable[Any], read: Callable[[Any], T]) -> Units[T]:
-    """Return the units that `read` can read. Raises AnswerUnreadable if there are rows and none can be read."""
+def read_units(backend: str, rows: Iterable[Any], read: Callable[[Any], T], *, most: int) -> Units[T]:
+    """Return the first `most` units that `read` can read. Raises AnswerUnreadable if there are rows and none can be read."""
     units, faults = list[T](), Counter[str]()
     for row in rows:
+        if len(units) == most:
+            break
         try:
             units.append(read(row))
         except _FAULTS as error:

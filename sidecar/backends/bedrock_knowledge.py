@@ -83,7 +83,7 @@ class BedrockKnowledge:
         count = min(limit, self._base.results, MAX_RESULTS)
 
         async def attempt() -> Retrieved:
-            return self._read(await self._attempt(text, count))
+            return self._read(await self._attempt(text, count), count)
 
         return await self.caller.ask(attempt)
 
@@ -115,12 +115,12 @@ class BedrockKnowledge:
         response: Mapping[str, Any] = await self._threads.run(lambda: self._client.call("retrieve", **parameters))
         return response
 
-    def _read(self, response: Mapping[str, Any]) -> Retrieved:
+    def _read(self, response: Mapping[str, Any], count: int) -> Retrieved:
         try:
             results = tuple(response["retrievalResults"])
         except (KeyError, TypeError) as error:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
-        read = read_units(self.name, results, _result)
+        read = read_units(self.name, results, _result, most=count)
         left_out = Counter(kind for kind, passage in read.found if passage is None)
         passages = tuple(passage for _, passage in read.found if passage is not None)
         return Retrieved(passages, dict(left_out), read.left_out)

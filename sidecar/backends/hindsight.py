@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -17,7 +17,7 @@ from uuid import UUID
 
 from sidecar.backends import web
 from sidecar.backends.asking import BackendCaller, CallLimits, Units, identifier, read_units
-from sidecar.backends.errors import AnswerUnreadable, BackendMissing, BackendMisused
+from sidecar.backends.errors import MAX_ANSWER_BYTES, AnswerUnreadable, BackendMissing, BackendMisused
 from sidecar.backends.secrets import Secret
 from sidecar.turn.ranking.remote import readable
 
@@ -54,6 +54,7 @@ _REFUSALS = web.Refusals(
 _WORDLESS = re.compile(r"\W*")
 _SHORT_BYTES = 500  # a text of 500 bytes is at most 500 tokens under any tokenizer
 _RECALL_TOKENS = 8192
+_RECALL_BYTES = 2 << 20  # parsed during turns, in which nothing else runs meanwhile
 _PAGE = 200
 _BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -140,10 +141,9 @@ class Hindsight:
 
         async def attempt() -> Units[MemoryUnit]:
             try:
-                units = await self._recalled(owner_id, text, now)
+                return await self._recalled(owner_id, text, now, count)
             except QueryTooLong:  # older servers reject long queries, newer ones cut them
-                units = await self._recalled(owner_id, _cut(text, _SHORT_BYTES), now)
-            return replace(units, found=units.found[:count])
+                return await self._recalled(owner_id, _cut(text, _SHORT_BYTES), now, count)
 
         return await self.caller.ask(attempt)
 
@@ -215,7 +215,7 @@ class Hindsight:
         """Close the connections."""
         await self._service.aclose()
 
-    async def _recalled(self, owner_id: UUID, text: str, now: datetime) -> Units[MemoryUnit]:
+    async def _recalled(self, owner_id: UUID, text: str, now: datetime, count: int) -> Units[MemoryUnit]:
         question = {
             "query": text,
             "types": list(self.banks.types),
@@ -226,19 +226,21 @@ class Hindsight:
             "include": {"entities": None, "source_facts": None, "chunks": None},
             "trace": False,
         }
-        body = (await self._send("POST", owner_id, "/memories/recall", json=question)).body
+        body = (await self._send("POST", owner_id, "/memories/recall", _RECALL_BYTES, json=question)).body
         try:
             results = body["results"] if "results" in body else body["memory_units"]  # its name before 0.8.4
-            return read_units(self.name, results, _unit)
+            return read_units(self.name, results, _unit, most=count)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
 
-    async def _send(self, method: str, owner_id: UUID, suffix: str, **content: Any) -> web.Got:
+    async def _send(
+        self, method: str, owner_id: UUID, suffix: str, most_bytes: int = MAX_ANSWER_BYTES, **content: Any
+    ) -> web.Got:
         key = self.banks.api_key
         headers = {"Authorization": f"Bearer {key.header(self.name)}"} if key else {}
         path = f"/v1/default/banks/{_segment(self.banks.bank_of(owner_id))}{suffix}"
         request = self._service.build_request(method, path, headers=headers, **content)
-        return await web.get(self.name, self._service, request, _REFUSALS)
+        return await web.get(self.name, self._service, request, _REFUSALS, most_bytes=most_bytes)
 
     def _page(self, got: web.Got) -> UnitPage:
         try:

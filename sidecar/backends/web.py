@@ -80,12 +80,19 @@ class Refusals:
         return next((kind for (code, phrase), kind in self.known.items() if code == status and phrase in text), None)
 
 
-async def get(backend: str, service: httpx.AsyncClient, request: httpx.Request, refusals: Refusals) -> Got:
-    """Send the request and return the response. Raises a BackendError."""
+async def get(
+    backend: str,
+    service: httpx.AsyncClient,
+    request: httpx.Request,
+    refusals: Refusals,
+    *,
+    most_bytes: int = MAX_ANSWER_BYTES,
+) -> Got:
+    """Send the request and return the response, of at most `most_bytes`. Raises a BackendError."""
     try:
         response = await service.send(request, stream=True)
         try:
-            body = await _body(backend, response)
+            body = await _body(backend, response, most_bytes)
         finally:
             await response.aclose()
     except httpx.TimeoutException as error:
@@ -109,12 +116,12 @@ def _parsed(body: bytes) -> Any:
         return orjson.loads(json.dumps(json.loads(body), ensure_ascii=False).encode(errors="replace"))
 
 
-async def _body(backend: str, response: httpx.Response) -> bytes:
+async def _body(backend: str, response: httpx.Response, most_bytes: int) -> bytes:
     chunks = bytearray()
     async for chunk in response.aiter_raw():
         chunks += chunk
-        if len(chunks) > MAX_ANSWER_BYTES:
-            raise AnswerUnreadable(backend, f"more than {MAX_ANSWER_BYTES >> 20} MB")
+        if len(chunks) > most_bytes:
+            raise AnswerUnreadable(backend, f"more than {most_bytes >> 20} MB")
     return bytes(chunks)
 
 

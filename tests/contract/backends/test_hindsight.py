@@ -140,6 +140,16 @@ async def test_malformed_unit_falls_with_a_reason_and_the_others_are_taken(
     assert "soon" not in told
 
 
+async def test_only_as_much_is_read_as_a_turn_can_use(fake: FakeHindsight, hindsight: Hindsight, owner: UUID) -> None:
+    units = [{"id": f"u{number}", "text": "boats", "type": "world"} for number in range(5)]
+    fake.refusals = [Refusal(200, json.dumps({"results": [*units, "garbage"]}).encode())]
+    found = await hindsight.recall(owner, "boats", now=NOW, limit=5)
+    assert (len(found.found), found.left_out) == (5, ())
+    fake.refusals = [Refusal(200, b" " * (2 << 20) + b'{"results": []}')] * 3
+    with pytest.raises(AnswerUnreadable, match="more than 2 MB"):
+        await hindsight.recall(owner, "boats", now=NOW, limit=5)
+
+
 async def test_unstorable_text_spoils_no_other_memory(fake: FakeHindsight, hindsight: Hindsight, owner: UUID) -> None:
     texts = ["boats: half \ud83d a pair", "boats: low \udc00", "boats: a NUL \0", "boats: sound"]
     fake.retain(str(owner), [{"content": text, "document_id": f"d{text}"} for text in texts])
