@@ -1,5 +1,5 @@
 """An MCP server over standard input and output, hostile to calls of its one tool: `python -m tests.stand_ins.hostile_tool_process
-large|endless|garbage|dies`. Only `garbage` answers a call.
+large|endless|garbage|dies|odd`. Only `garbage` and `odd` answer a call; `odd` declares another tool, with an odd schema.
 """
 
 from __future__ import annotations
@@ -12,18 +12,26 @@ from typing import Any
 from tests.stand_ins.hostile_tool_server import ABOUT, NOTICE, TOOL
 
 _WHOLE = 1 << 30
+_AMOUNT = 10**24
+_ODD = TOOL | {
+    "name": "odd",
+    "inputSchema": {"type": "object", "required": None, "properties": {"n": {"maximum": _AMOUNT}}},
+}
 _ANSWERS: dict[str, Any] = {"initialize": ABOUT, "tools/list": {"tools": [TOOL]}}
 
 
 def main() -> None:
     """Answer each line of standard input."""
     does = sys.argv[1]
+    if does == "odd":
+        _ANSWERS["tools/list"] = {"tools": [_ODD, TOOL]}
     for line in sys.stdin:
         message = json.loads(line)
         found = _ANSWERS.get(message["method"])
         if message["method"] == "tools/call":
             _be_hostile(does)
-            _write({"id": message["id"], "result": {"content": [{"type": "text", "text": "here"}]}})
+            structured = {"structuredContent": {"result": [{"wei": _AMOUNT}]}} if does == "odd" else {}
+            _write({"id": message["id"], "result": {"content": [{"type": "text", "text": "here"}], **structured}})
         elif found is not None:
             _write({"id": message["id"], "result": found})
         elif "id" in message:

@@ -7,6 +7,7 @@ may be called.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -254,6 +255,7 @@ def _type_name(problem: BaseException | None) -> str:
 
 def _declared(tool: Tool) -> Declared:
     hints, schema = tool.annotations, tool.input_schema
+    required = schema.get("required")
     meta = tool.meta or {}
     definition = {
         "name": tool.name,
@@ -268,8 +270,8 @@ def _declared(tool: Tool) -> Declared:
         description=readable(tool.description or ""),
         is_read_only=bool(hints and hints.read_only_hint) and not (hints and hints.destructive_hint),
         is_search_safe=meta.get("search_safe") is True,
-        required=frozenset(map(str, schema.get("required", ()))),
-        schema_hash=sha256(orjson.dumps(definition, option=orjson.OPT_SORT_KEYS)).digest(),
+        required=frozenset(map(str, required if isinstance(required, list) else ())),
+        schema_hash=sha256(_json(definition)).digest(),
     )
 
 
@@ -288,7 +290,12 @@ def _entries(structured: object) -> list[str] | None:
     (value,) = structured.values()
     if not isinstance(value, list):
         return None
-    return [
-        entry if isinstance(entry, str) else orjson.dumps(entry, option=orjson.OPT_SORT_KEYS).decode()
-        for entry in value
-    ]
+    return [entry if isinstance(entry, str) else _json(entry).decode() for entry in value]
+
+
+def _json(value: object) -> bytes:
+    """Return the value as JSON with sorted keys. Large integers, such as amounts in wei, are beyond orjson."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:
+        return json.dumps(value, sort_keys=True).encode()

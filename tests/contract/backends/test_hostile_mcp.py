@@ -118,6 +118,15 @@ async def test_lines_of_a_process_that_are_no_messages_are_skipped_and_not_logge
     assert "Loading" not in caplog.text
 
 
+async def test_numbers_and_schemas_beyond_the_usual_spoil_no_tool() -> None:
+    tools = process_that("odd")
+    odd, usual = await tools.declared()
+    assert (odd.name, odd.required, usual.name) == ("odd", frozenset(), "search")
+    assert odd.schema_hash != usual.schema_hash
+    assert await tools.call("search", {}) == ('{"wei": 1000000000000000000000000}',)
+    await tools.close()
+
+
 async def test_process_that_dies_within_its_answer_is_unavailable() -> None:
     tools = process_that("dies")
     with pytest.raises(BackendUnavailable):
