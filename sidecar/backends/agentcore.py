@@ -30,6 +30,7 @@ MAX_EVENT_PAGES = 10
 SESSION = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-_]{0,99}")
 _MAIN_BRANCH = "main"
 _MAX_PAGES = 1_000
+_MOST_DIGITS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,9 +278,9 @@ def _record(row: Mapping[str, Any]) -> MemoryRecord:
     if not isinstance(at, datetime):
         raise TypeError("its time is not a datetime")
     return MemoryRecord(
-        record_id=identifier(row["memoryRecordId"]),
+        record_id=readable(identifier(row["memoryRecordId"])),
         text=readable(str(row["content"].get("text", ""))),
-        strategy_id=row["memoryStrategyId"],
+        strategy_id=readable(str(row["memoryStrategyId"])),
         at=at,
         score=None if score is None else float(score),
         metadata={name: str(next(iter(value.values()), "")) for name, value in row.get("metadata", {}).items()},
@@ -303,7 +304,7 @@ def _events(response: Mapping[str, Any], session: tuple[str, str]) -> list[Event
 
 def _event_key(event_id: str) -> tuple[int, str]:
     number, _, rest = event_id.partition("#")
-    return (int(number) if number.isdecimal() else 0, rest)
+    return (int(number) if number.isdecimal() and len(number) <= _MOST_DIGITS else 0, rest)
 
 
 def _is_newest_first(events: list[Event]) -> bool:

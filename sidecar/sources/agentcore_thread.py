@@ -20,6 +20,9 @@ from store.scope import Scope
 CLIENT_TURN_ID = "client_turn_id"
 _ROLES = {"USER": "user", "ASSISTANT": "assistant", "TOOL": "tool", "OTHER": "user"}
 _ROLE_WORDS = frozenset({"user", "assistant", "tool", "system"})
+# Whoever writes a message may write JSON in it, which must not make it another speaker's.
+_SPOKEN_AS = {"user": {"user", "tool"}, "assistant": {"assistant"}, "tool": {"user", "tool"}}
+_MOST_INTEGER = 1 << 63
 
 Count = Callable[[str], tuple[int, int]]
 """Counts a text's tokens in o200k_base and cl100k_base."""
@@ -101,15 +104,19 @@ def _messages(event: Event) -> Iterator[_EventMessage]:
         role, text, parts = message
         if text.strip() or parts:
             name = f"{event.event_id}:{place}"
-            yield _EventMessage(name, event, event.metadata.get(CLIENT_TURN_ID, name), role, text, parts)
+            client_turn_id = readable(event.metadata.get(CLIENT_TURN_ID, name))
+            yield _EventMessage(name, event, client_turn_id, role, text, parts)
 
 
-def _message(payload: Mapping[str, Any]) -> tuple[str, str, tuple[dict[str, Any], ...]] | None:
+def _message(payload: object) -> tuple[str, str, tuple[dict[str, Any], ...]] | None:
     """Return a payload's role, text and tool parts; None if it holds no message."""
+    if not isinstance(payload, Mapping):
+        return None
     if "conversational" in payload:
         spoken = payload["conversational"]
         role, text = _ROLES.get(spoken.get("role", ""), "user"), str(spoken.get("content", {}).get("text", ""))
-        return _structured(text) or (role, text, ())
+        message = _structured(text)
+        return message if message and message[0] in _SPOKEN_AS[role] else (role, text, ())
     return _structured(payload.get("blob", payload.get("json", {}).get("content")))
 
 
@@ -139,9 +146,18 @@ def _structured(content: object) -> tuple[str, str, tuple[dict[str, Any], ...]] 
 
 def _parts(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if isinstance(use := block.get("toolUse"), Mapping):
-        yield tool_call(str(use.get("toolUseId", "")), use.get("name"), use.get("input"))
+        yield tool_call(str(use.get("toolUseId", "")), use.get("name"), _in_64_bits(use.get("input")))
     if isinstance(result := block.get("toolResult"), Mapping):
         yield tool_result(str(result.get("toolUseId", "")), _result_text(result.get("content")))
+
+
+def _in_64_bits(value: Any) -> Any:
+    """Return the value with larger integers as texts, since a receipt cannot hold them."""
+    if isinstance(value, dict):
+        return {name: _in_64_bits(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_in_64_bits(inner) for inner in value]
+    return str(value) if isinstance(value, int) and abs(value) >= _MOST_INTEGER else value
 
 
 def _result_text(content: object) -> str:
