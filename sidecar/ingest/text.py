@@ -27,8 +27,9 @@ class NotText(ValueError):
     """The bytes are not text in a known encoding."""
 
 
-def decode(data: bytes, declared: str | None = None) -> str:
-    """Return the text of the bytes, with newlines as \\n and without characters that a store refuses.
+def decode(data: bytes, declared: str | None = None, *, is_whole: bool = True) -> str:
+    """Return the text of the bytes, with newlines as \\n and without characters that a store refuses. Bytes that are not the
+    whole may end within a character.
 
     A byte order mark wins over the declared encoding, which wins over UTF-8. Raises NotText with the first bad byte.
     """
@@ -37,7 +38,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
     if not encoding.startswith(("utf-16", "utf-32")) and b"\x00" in body[:_SNIFFED_BYTES]:
         raise NotText("it holds NUL bytes and seems to be a binary file")
     try:
-        text = body.decode(encoding)
+        text = codecs.getincrementaldecoder(encoding)().decode(body, is_whole)
     except UnicodeDecodeError as error:
         at = error.start + mark_bytes
         raise NotText(f"byte {at} is not valid {encoding}; save the file as UTF-8") from None

@@ -75,7 +75,7 @@ def documents(path: Path) -> tuple[list[tuple[str, Path]], list[str]]:
 def _is_document(file: Path) -> bool:
     try:
         with file.open("rb") as stream:
-            media_type_of(file.name, stream.read(_HEAD_BYTES))
+            media_type_of(file.name, stream.read(_HEAD_BYTES), is_whole=False)
     except UnsupportedFormat:
         return False
     except OSError:
@@ -107,11 +107,11 @@ def _read_one(
 ) -> str:
     """Ingest one document; return the reason if it was refused, else "". A failure of the service ends the whole command."""
     try:
+        if (size := file.stat().st_size) > MAX_DOCUMENT_BYTES:  # before it fills the memory
+            return f"it has {size:,} bytes, the limit is {MAX_DOCUMENT_BYTES:,}; split it"
         content = file.read_bytes()
     except OSError as error:
         return error.strerror or "it cannot be read"
-    if len(content) > MAX_DOCUMENT_BYTES:
-        return f"it has {len(content):,} bytes, the limit is {MAX_DOCUMENT_BYTES:,}; split it"
     try:
         done = session.client.ingest(base=base, path=name, content=content)
     except (CallRefused, CallUnavailable):

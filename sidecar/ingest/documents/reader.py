@@ -49,8 +49,10 @@ def read(
     return lay_out(named or _stem(name), media_type, parts)
 
 
-def media_type_of(name: str, data: bytes) -> str:
-    """Return the media type of the content. Raises UnsupportedFormat if there is no reader for it."""
+def media_type_of(name: str, data: bytes, *, is_whole: bool = True) -> str:
+    """Return the media type of the content, or of its beginning if the data is not the whole. Raises UnsupportedFormat if there
+    is no reader for it.
+    """
     head = data[:_SNIFFED_BYTES]
     if head.lstrip().startswith(b"%PDF-"):
         return PDF
@@ -62,7 +64,7 @@ def media_type_of(name: str, data: bytes) -> str:
     if head.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
         return HTML
     try:
-        decode(data)
+        decode(data, is_whole=is_whole)
     except NotText:
         raise UnsupportedFormat(name, "the name has no extension and the content is not text") from None
     return PLAIN

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -446,6 +447,23 @@ class TestKnowledge:
         ]
         assembly = sidecar.json("assemble", "When does the gate code change?", "--model", "gpt-4o")
         assert "every Monday" in str(assembly["system_blocks"])
+
+    def test_odd_files_of_a_tree_are_read_or_reported_and_stop_no_other(
+        self, sidecar: Terminal, tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "odd"
+        folder.mkdir()
+        (folder / "LIESMICH").write_text("日本語の文書。" * 2000)  # a letter stands across the end of what is looked at
+        (folder / os.fsdecode(b"caf\xe9.md")).write_text("# Coffee\n\nBlack.\n")
+        (folder / "gate.md").write_text("# Gate\n\nIt is open.\n")
+        (folder / "huge.log").write_bytes(b"")
+        os.truncate(folder / "huge.log", 1 << 42)
+        facts = sidecar("ingest", str(folder), "--kb", "odd-files", "--json").document
+        assert (facts["created"], facts["other_kinds"]) == (2, [])
+        named, huge = facts["failed"]
+        assert named.endswith("(it is not valid Unicode).")
+        assert huge.startswith("huge.log: it has 4,398,046,511,104 bytes, the limit is ")
+        assert "huge.log: it has 4,398" in sidecar("ingest", str(folder), "--kb", "odd-files").out
 
     def test_tree_without_documents_is_an_error(self, sidecar: Terminal, tmp_path: Path) -> None:
         (tmp_path / "photo.png").write_bytes(b"\x89PNG")
