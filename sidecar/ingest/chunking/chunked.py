@@ -80,7 +80,8 @@ async def _read_output(child: asyncio.subprocess.Process, path: str, content: by
     """Return the child's first line, parsed, followed by its other lines as bytes."""
     assert child.stdin is not None
     assert child.stdout is not None
-    with contextlib.suppress(ConnectionError):  # a crashed child reads nothing; the missing output shows it
+    # A crashed child reads nothing, which uvloop tells with a RuntimeError; the missing output shows it.
+    with contextlib.suppress(ConnectionError, RuntimeError):
         child.stdin.writelines((orjson.dumps(path), b"\n", content))
         await child.stdin.drain()
         child.stdin.close()

@@ -8,6 +8,8 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -277,3 +279,14 @@ def test_process_that_cannot_start_at_all_ends_the_service_with_its_reason(
     *_, own, supervisors = done.stderr.splitlines()
     assert "none.pem" in own
     assert supervisors.startswith("sidecar: Process '1' of the service ended with code")
+
+
+def test_process_that_is_started_while_calls_run_does_not_crash() -> None:
+    started = subprocess.run(
+        [sys.executable, "-m", "tests.stand_ins.spawning"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert started.stdout == "[0]\n", started.stderr
