@@ -113,9 +113,9 @@ class FanOut:
         now_s = self._clock()
         return [source.value for source, breaker in self._breakers.items() if breaker.state(now_s) is BreakerState.OPEN]
 
-    def drop_answers(self, scope: Scope | None) -> None:
-        """Drop the cached answers of an owner after a forget; with None, drop all."""
-        self._kept.forget(scope)
+    def drop_answers(self, whose: Scope | UUID | None) -> None:
+        """Drop the cached answers of an owner after a forget, or of a tenant after a decision; with None, drop all."""
+        self._kept.forget(whose)
 
     def read(self, request: FanOutQuery) -> asyncio.Task[Recent] | None:
         """Start reading the thread's recent turns, due with the answers; return None if there is no thread to read."""

@@ -6,6 +6,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from uuid import UUID
 
 from sidecar.turn.items import Source, SourceReport, Status
 from store.scope import Scope
@@ -25,26 +26,29 @@ class KeptAnswers:
         self._clock = clock
         self._kept: OrderedDict[KeptQuestion, tuple[float, SourceReport]] = OrderedDict()
         self._chars = 0
-        self._forgotten: OrderedDict[Scope, float] = OrderedDict()
+        self._forgotten: OrderedDict[Scope | UUID, float] = OrderedDict()
         self._all_forgotten_s = -math.inf
 
-    def forget(self, scope: Scope | None) -> None:
-        """Drop an owner's answers, or all with None. Answers to queries that are already running will not be cached either."""
-        if scope is None:
+    def forget(self, whose: Scope | UUID | None) -> None:
+        """Drop the answers of an owner or of a tenant, or all with None. Answers to queries that are already running will not be
+        cached either.
+        """
+        if whose is None:
             self._all_forgotten_s = self._clock()
         else:
-            self._forgotten[scope] = self._clock()
-            self._forgotten.move_to_end(scope)
+            self._forgotten[whose] = self._clock()
+            self._forgotten.move_to_end(whose)
         while len(self._forgotten) > _STALE_ANSWERS:
             self._all_forgotten_s = max(self._all_forgotten_s, self._forgotten.popitem(last=False)[1])
-        for key in [key for key in self._kept if scope in {None, key[1]}]:
+        for key in [key for key in self._kept if whose in {None, key[1], key[1].tenant_id}]:
             self._chars -= _chars(self._kept.pop(key)[1])
 
     def keep(self, report: SourceReport, key: KeptQuestion, *, began_s: float) -> None:
         """Cache the answer to a query that started at `began_s`, unless a forget came later."""
         if report.source is Source.THREAD:
             return  # a conversation must be read from the store, never from a cache
-        if began_s <= max(self._all_forgotten_s, self._forgotten.get(key[1], -math.inf)):
+        forgotten_s = (self._forgotten.get(whose, -math.inf) for whose in (key[1], key[1].tenant_id))
+        if began_s <= max(self._all_forgotten_s, *forgotten_s):
             return
         if key in self._kept:
             self._chars -= _chars(self._kept.pop(key)[1])

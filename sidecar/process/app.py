@@ -200,6 +200,7 @@ async def _serving_deps(
         policy,
         Progress(),
         partial(_drop_answers, fan_out, turns.repeats),
+        fan_out.drop_answers,
     )
     stack.push_async_callback(deps.supervisor.stop)
     _keep_up(deps, turns.receipt_writer)

@@ -24,7 +24,8 @@ log = logging.getLogger(__name__)
 class TenantCaches:
     """The per-tenant caches, and the waiters for the progress of compile jobs.
 
-    `drop_answers` drops the cached answers of an owner after a forget; with None, those of all owners.
+    `drop_answers` drops the cached answers of an owner after a forget; with None, those of all owners. `withdraw` drops those of
+    a tenant, which may hold what an admin has withdrawn: results of a tool, a backend or a knowledge base.
     """
 
     profiles: ProfileCache
@@ -32,6 +33,7 @@ class TenantCaches:
     policy: BackendPolicy
     progress: Progress
     drop_answers: Callable[[Scope | None], None]
+    withdraw: Callable[[UUID], None]
 
     async def listen(self, dsn: str) -> None:
         """Handle the database's notices until cancelled. Raises what `store.db.notices` raises."""
@@ -43,6 +45,8 @@ class TenantCaches:
         self.profiles.forget(tenant_id)
         self.tenancy.forget(tenant_id)
         self.policy.forget(tenant_id)
+        if tenant_id is not None:
+            self.withdraw(tenant_id)
 
     def _connected(self) -> None:
         self.changed()

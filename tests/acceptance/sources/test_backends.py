@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from store.scope import owner_uuid
 from tests.stand_ins import hindsight
 from tests.stand_ins.aws import Aws, Fault, Held, Reply
 from tests.support.backends.aws_site import CANARY, use_credentials
-from tests.support.served.backed import DOCUMENT, EXAMPLES
+from tests.support.served.backed import DOCUMENT, EXAMPLES, tool_server
 from tests.support.served.site import Site, served
 from tests.support.served.turns import THREAD, asking, assembled, explained, fill, refusal, report, statuses
 
@@ -213,6 +213,26 @@ async def test_tool_is_called_from_its_approval_to_its_revocation(
     assert "Berth 12 is free." in "".join(item.text for item in during.items)
     assert "a key is there" in "".join(item.text for item in during.items)
     assert CANARY not in f"{during} {receipt} {listing} {caplog.text}"
+
+
+@pytest.mark.parametrize("is_revoked", [True, False])
+async def test_cached_results_of_a_tool_are_not_used_after_its_revocation(
+    settings: Settings, tmp_path: Path, is_revoked: bool
+) -> None:
+    with ExitStack() as serving:
+        url = serving.enter_context(tool_server())
+        entry = f'[[tools]]\nname = "harbour"\ntenant = "acme"\nurl = "{url}"\ndeadline_s = 10\n'
+        async with backed(settings, tmp_path, entry) as site:
+            agent, admin = await fill(site), site.caller("acme", admin=True)
+            for name in ("search", "key"):
+                await admin.ApproveTool(backends_pb2.ApproveToolRequest(backend="harbour", tool=name), timeout=60)
+            during = await assembled(agent, asking_tools(), timeout=60)
+            if is_revoked:
+                await admin.RevokeTool(backends_pb2.RevokeToolRequest(backend="harbour", tool="key"))
+            serving.close()
+            after = await assembled(agent, asking_tools(), timeout=60)
+    assert statuses(during)["TOOLS"] == "OK"
+    assert statuses(after)["TOOLS"] == ("ERROR" if is_revoked else "STALE")
 
 
 async def test_tool_can_be_tried_before_its_approval(settings: Settings, tmp_path: Path) -> None:
