@@ -185,7 +185,7 @@ def _collector(environ: Mapping[str, str]) -> Finding:
         return Finding("telemetry", is_well=True, detail="off; OTEL_EXPORTER_OTLP_ENDPOINT enables it")
     endpoint = environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "http://localhost:4317"
     fix = "start the collector, or correct the variable; turns are served in any case"
-    return reach("telemetry", endpoint if urlsplit(endpoint).port else f"{endpoint}:4317", fix=fix)
+    return reach("telemetry", endpoint, fix=fix, port=4317)
 
 
 _PATIENCE_S = 2.0
@@ -246,17 +246,22 @@ def _local_embedder(load: Callable[[], LocalEmbedder], detail: str) -> Finding:
     return Finding("embedder", is_well=True, detail=detail)
 
 
-def reach(name: str, url: str, *, fix: str) -> Finding:
-    """Check that the address accepts a connection within 2 s."""
-    parts = urlsplit(url if "://" in url else f"//{url}")
+def reach(name: str, url: str, *, fix: str, port: int = 0) -> Finding:
+    """Check that the address accepts a connection within 2 s; `port` is used if it names none."""
     began_s = time.monotonic()
+    shown = "the address"
     try:
-        port = parts.port or _PORTS.get(parts.scheme, 0)
-        socket.create_connection((parts.hostname or "", port), timeout=_PATIENCE_S).close()
+        parts = urlsplit(url if "://" in url else f"//{url}")
+        # Without a user, a password or a query, which may hold a key.
+        shown = (
+            parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().removeprefix("//")
+        )
+        number = parts.port or port or _PORTS.get(parts.scheme, 0)
+        socket.create_connection((parts.hostname or "", number), timeout=_PATIENCE_S).close()
     except (OSError, ValueError) as error:
-        detail = f"{url}: {getattr(error, 'strerror', None) or 'no answer'}"
+        detail = f"{shown}: {getattr(error, 'strerror', None) or 'no answer'}"
         return Finding(name, is_well=False, detail=detail, fix=fix)
-    return Finding(name, is_well=True, detail=f"{url} in {(time.monotonic() - began_s) * 1000:.0f} ms")
+    return Finding(name, is_well=True, detail=f"{shown} in {(time.monotonic() - began_s) * 1000:.0f} ms")
 
 
 def _entry(entry: BackendEntry) -> Finding:

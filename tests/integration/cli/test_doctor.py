@@ -8,7 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from sidecar.cli.operations.examining import Finding, _clock, _disk, examine
+from sidecar.cli.operations.examining import Finding, _clock, _disk, examine, reach
 
 UNUSABLE = {
     "SIDECAR_DEADLINE_S": "soon",
@@ -116,6 +116,16 @@ async def test_unreachable_backends_and_models_are_named(
     file.write_text("[[nonsense]]\n")
     broken = await findings(database, tmp_path, SIDECAR_BACKENDS=str(file))
     assert (broken["backends"].is_well, "SIDECAR_BACKENDS" in broken["backends"].fix) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://u:hunter2@127.0.0.1:9/v1", "http://127.0.0.1:9/v1?key=hunter2", "u:hunter2@127.0.0.1:9"],
+)
+def test_unreachable_address_is_shown_without_its_secrets(url: str) -> None:
+    found = reach("telemetry", url, fix="start it")
+    assert not found.is_well
+    assert "hunter2" not in found.detail
 
 
 def test_wrong_clock_is_reported() -> None:
