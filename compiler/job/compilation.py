@@ -201,26 +201,33 @@ async def _read_again(run: Run) -> None:
         raise PlanSuperseded
 
 
+async def flags_in_force(access: Access, defaults: Flags) -> Flags | None:
+    """Return the flags with the tenant's own; None if compile is off for the tenant."""
+    async with access.reading() as connection:
+        own = await tenants.compile_flags(connection, access.scope.tenant_id)
+    if own is None or not own.is_compiled:
+        return None
+    return Flags(
+        defaults.aggregation_pass_enabled if own.aggregation is None else own.aggregation,
+        defaults.deterministic_linking_enabled if own.linking is None else own.linking,
+        defaults.unread_pause_s if own.unread_pause_s is None else own.unread_pause_s,
+    )
+
+
 async def _is_on(run: Run) -> bool:
     """Read the flags in force; return False if compile is off for the tenant."""
-    async with run.access.reading() as connection:
-        tenant_flags = await tenants.compile_flags(connection, run.access.scope.tenant_id)
-    if tenant_flags is None or not tenant_flags.is_compiled:
+    flags = await flags_in_force(run.access, run.settings.flags)
+    if flags is None:
         run.figures["flags"] = {"wiki_compile_enabled": False}
         return False
-    defaults = run.settings.flags
-    run.flags = Flags(
-        defaults.aggregation_pass_enabled if tenant_flags.aggregation is None else tenant_flags.aggregation,
-        defaults.deterministic_linking_enabled if tenant_flags.linking is None else tenant_flags.linking,
-        defaults.unread_pause_s if tenant_flags.unread_pause_s is None else tenant_flags.unread_pause_s,
-    )
+    run.flags = flags
     run.figures["flags"] = {
         "wiki_compile_enabled": True,
-        "wiki_aggregation_pass_enabled": run.flags.aggregation_pass_enabled,
-        "wiki_deterministic_linking_enabled": run.flags.deterministic_linking_enabled,
-        "wiki_unread_pause_s": run.flags.unread_pause_s,
+        "wiki_aggregation_pass_enabled": flags.aggregation_pass_enabled,
+        "wiki_deterministic_linking_enabled": flags.deterministic_linking_enabled,
+        "wiki_unread_pause_s": flags.unread_pause_s,
     }
-    run.figures["deterministic_linking_flag_suppressed"] = not run.flags.deterministic_linking_enabled
+    run.figures["deterministic_linking_flag_suppressed"] = not flags.deterministic_linking_enabled
     return True
 
 

@@ -9,12 +9,13 @@ from datetime import datetime
 from uuid import uuid4
 
 from compiler.job import reading
-from compiler.job.compilation import Engine
+from compiler.job.compilation import Engine, flags_in_force
 from compiler.passes import leaf
 from compiler.passes.leaf import LeafDeps
 from compiler.plan import codec, intake
 from compiler.plan.contract import BatchMemory, Item
 from compiler.state.access import Access
+from compiler.state.enacting import in_force
 from store.compile import batches, ledger, scopes
 from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
 
@@ -43,8 +44,11 @@ async def preview(engine: Engine, access: Access, *, model_id: str = "") -> Prev
     if not kept:
         return Preview(0, (), Counter(one.reason for one in dropped))
     made = await engine.planner_for(access, _job(model_id, engine.now()))
-    deps = LeafDeps(made.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer)
-    found = await leaf.plan_leaf(access, deps, kept)
+    async with access.reading() as connection:
+        ontology = await in_force(connection, access.scope)
+    deps = LeafDeps(made.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, ontology)
+    flags = await flags_in_force(access, engine.settings.flags) or engine.settings.flags
+    found = await leaf.plan_leaf(access, deps, kept, is_linking=flags.deterministic_linking_enabled)
     reasons = Counter(one.reason for one in dropped) + Counter(one.reason for one in found.rejections)
     return Preview(len(kept), found.items, reasons)
 
