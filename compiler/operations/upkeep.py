@@ -16,7 +16,6 @@ from compiler.errors import NotCompiledYet
 from compiler.operations import acts
 from compiler.plan.contract import (
     Alias,
-    BatchMemory,
     CitedMemory,
     DropLink,
     LinkKind,
@@ -33,6 +32,7 @@ from compiler.state import views
 from compiler.state.enacting import enact
 from compiler.state.naming import pages_named
 from compiler.state.row_mapping import key_of
+from compiler.state.substrates import memory_of
 from store.compile import background, batches, jobs, ledger, scopes
 from store.compile.batches import Batch, BatchKind
 from store.content import feed
@@ -132,17 +132,7 @@ async def backfill(
     """Write the missing deterministic links of the next memories in the feed."""
     await scopes.lock(connection, scope, now=now)
     rows, last = await feed.after(connection, scope, after, limit=limit)
-    memories = tuple(
-        BatchMemory(
-            row.memory_id,
-            row.validity.marked(row.text),
-            row.text_hash,
-            row.occurred_at,
-            row.document_id,
-            row.metadata,
-        )
-        for row in rows
-    )
+    memories = tuple(memory_of(row) for row in rows)
     fed = await views.feeding(connection, scope, memories)
     parents = await views.topics_titled(connection, scope, memories)
     about = await pages_named(connection, scope, memories)

@@ -134,14 +134,14 @@ class PostgresSubstrate:
         is_drained = len(rows) < limit
         end = rows[-1].change_seq if rows else int(cursor or 0)
         return FeedPage(
-            tuple(_memory(row) for row in rows), _number(end), max(through, end) if is_drained else end, is_drained
+            tuple(memory_of(row) for row in rows), _number(end), max(through, end) if is_drained else end, is_drained
         )
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return the memories that exist."""
         async with scoped(self._pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             rows = await feed.by_ids(connection, scope, memory_ids)
-        return {row.memory_id: _memory(row) for row in rows}
+        return {row.memory_id: memory_of(row) for row in rows}
 
     async def listing(self, scope: Scope) -> MemoryListing:
         """Return every memory of the owner; always complete, since it is one query."""
@@ -160,7 +160,7 @@ class OpenTransactionSubstrate(PostgresSubstrate):
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return the memories that exist."""
-        return {row.memory_id: _memory(row) for row in await feed.by_ids(self._connection, scope, memory_ids)}
+        return {row.memory_id: memory_of(row) for row in await feed.by_ids(self._connection, scope, memory_ids)}
 
 
 async def as_known_at(
@@ -168,7 +168,7 @@ async def as_known_at(
 ) -> Mapping[str, BatchMemory]:
     """Return built-in memories as `fetch` does, each with the end of validity that was known at its instant."""
     rows = await feed.by_ids_known_at(connection, scope, instants)
-    return {row.memory_id: _memory(row) for row in rows}
+    return {row.memory_id: memory_of(row) for row in rows}
 
 
 class TimedSubstrate:
@@ -249,7 +249,8 @@ def composed(text: str) -> str:
     return normalize("NFC", text)
 
 
-def _memory(row: feed.FedMemory) -> BatchMemory:
+def memory_of(row: feed.FedMemory) -> BatchMemory:
+    """Return the memory as a compile reads it: in NFC, with the dates of its validity."""
     text = composed(row.validity.marked(row.text))
     return BatchMemory(row.memory_id, text, row.text_hash, row.occurred_at, row.document_id, row.metadata)
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 
 from compiler.decay.supersede import SupersessionCause, restore, supersede
-from compiler.operations import acts
+from compiler.operations import acts, upkeep
 from compiler.operations.replay import replay
+from compiler.plan.contract import LinkOrigin
 from compiler.plan.edge_types import TypedEdge
 from compiler.plan.upkeep import ActRefused
 from store.content.memories import NewMemory
@@ -86,6 +88,22 @@ async def test_stated_edges_are_written_beside_the_untyped_links(pools: Pools) -
     wiki = await wiki_of(pools)
     assert any("co_mention" in name for name in wiki if name.startswith("link "))
     assert (await replay(engine_on(pools), pools.background, SCOPE)).differences == ()
+
+
+async def test_backfill_finds_the_edges_of_texts_with_accents_stored_apart(pools: Pools) -> None:
+    """A name is compared letter by letter, as in a compile: a mark after its letter counts as one with it."""
+    texts = ("Zoë Müller works at Café Helios since May 2021.", "Zoë Müller likes the view from Café Helios.")
+    named = {"people": ["Zoë Müller"], "organizations": ["Café Helios"]}
+    memories = [NewMemory(normalize("NFD", text), f"m-{at}", NOW, metadata=named) for at, text in enumerate(texts)]
+    await write_and_compile(pools, memories, engine_on(pools))
+    stated = await every_edge(pools)
+    assert [edge[1] for edge in stated] == ["works_at"]
+    async with scoped(pools.background, SCOPE) as connection:
+        await upkeep.rollback(connection, SCOPE, origin=LinkOrigin.DETERMINISTIC, prefix="deterministic:edge:", now=NOW)
+    assert await every_edge(pools) == []
+    async with scoped(pools.background, SCOPE) as connection:
+        await upkeep.backfill(connection, SCOPE, now=NOW)
+    assert await every_edge(pools) == stated
 
 
 async def test_place_of_a_memory_lies_in_its_city(pools: Pools) -> None:
