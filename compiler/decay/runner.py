@@ -79,7 +79,8 @@ async def run_decay_job(deps: DecayDeps, scope: Scope, job_id: UUID | None = Non
         why = error.detail if isinstance(error, CompressionRefused) else f"the model failed: {type(error).__name__}"
         job = replace(job, state=DecayJobState.FAILED, failure=why, ended_at=deps.now())
         async with scoped(deps.pool, scope, role=deps.role) as connection:
-            await decay_jobs.end(connection, scope, job)
+            if not await decay_jobs.end(connection, scope, job):
+                raise LeaseLost from error
         deps.on_end(job)
     return job
 

@@ -12,9 +12,12 @@ from uuid import UUID
 
 import pytest
 
+from compiler.decay.compress import ModelWords
 from compiler.decay.runner import LEASE, DecayDeps, run_decay_job
+from compiler.decay.summary import DecaySource
+from compiler.errors import CompressionRefused, LeaseLost
 from store.compile import decay_jobs
-from store.compile.decay_jobs import DecayJob
+from store.compile.decay_jobs import DecayJob, SummaryMethod
 from store.content import memories
 from store.content.memories import NewMemory
 from store.content.tiers import MemoryStatus
@@ -78,3 +81,28 @@ async def test_killed_run_is_finished_by_the_next_and_compresses_once(
     )
     edges = "SELECT memory_id, superseded_id FROM memory_supersessions ORDER BY place"
     assert await fetch(database, edges) == [(summary_id, one) for one in "abc"]
+
+
+async def test_failure_of_a_run_that_lost_its_job_is_not_recorded(pools: Pools, database: str) -> None:
+    async with scoped(pools.background, SCOPE) as connection:
+        await tenants.ensure_tenant(connection, SCOPE.tenant_id, now=NOW)
+        new = [NewMemory(f"It was {one}.", one, NOW, status=MemoryStatus.CANDIDATE) for one in "abc"]
+        await memories.retain(connection, SCOPE, new, now=NOW)
+        job = DecayJob(JOB, ("a", "b", "c"), NOW, NOW, summary_method=SummaryMethod.LLM)
+        await decay_jobs.insert(connection, SCOPE, job)
+    ended: list[DecayJob] = []
+    methods = frozenset(SummaryMethod)
+
+    async def taken_over(scope: Scope, sources: list[DecaySource]) -> ModelWords:
+        later = NOW + LEASE
+        async with scoped(pools.background, scope) as connection:
+            assert await decay_jobs.claim(connection, scope, methods, now=later, lease_until=later + LEASE)
+        raise CompressionRefused("the model is away")
+
+    deps = DecayDeps(
+        pools.background, lambda: NOW, lambda: "s", methods=methods, written=taken_over, on_end=ended.append
+    )
+    with pytest.raises(LeaseLost):
+        await run_decay_job(deps, SCOPE)
+    assert ended == []
+    assert await fetch(database, "SELECT state, failure FROM decay_jobs") == [("in_progress", "")]
