@@ -89,7 +89,8 @@ async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
         return await _settled(run)
     if isinstance(error, LeaseLost):
         raise error
-    return outcome_of(error, run)
+    figures = metrics.merged(run.figures, run.spending.take())
+    return outcome_of(error, run.job, figures, run.settings.patience, run.now())
 
 
 async def _work(run: Run) -> None:

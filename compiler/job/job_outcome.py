@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from compiler.errors import (
     CostCeilingReached,
     JobCancelled,
     LeaseLost,
+    ListingUnsafe,
     MemoriesUnavailable,
     ModelFailing,
     PlanSuperseded,
 )
-from compiler.job import metrics
-from compiler.job.run import Run
+from compiler.settings import Patience
 from models.errors import (
     AccessDenied,
     CredentialsMissing,
@@ -28,13 +29,13 @@ from models.errors import (
     PromptTooLong,
     Throttled,
 )
-from store.compile.jobs import Ending, JobStatus
+from store.compile.jobs import Ending, Job, JobStatus
 from store.errors import ConstraintViolated, DatabaseUnavailable, StoreError, UnstorableValue
 
 log = logging.getLogger(__name__)
 
 _WAITS = (Throttled, ModelUnavailable, ModelTimeout, MemoriesUnavailable, DatabaseUnavailable)
-_HOPELESS = (CredentialsMissing, AccessDenied, ModelNotFound)
+_HOPELESS = (CredentialsMissing, AccessDenied, ModelNotFound, ListingUnsafe)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,12 @@ class Result:
     backs_off: bool = False
 
 
-def outcome_of(error: Exception, run: Run) -> Result:
+def outcome_of(error: Exception, job: Job, figures: dict[str, Any], patience: Patience, now: datetime) -> Result:
     """Return the job's outcome for an error. Throttling, outages and the daily ceiling do not count as attempts."""
-    figures = metrics.merged(run.figures, run.spending.take())
     if isinstance(error, JobCancelled):
         return Result(Ending(JobStatus.CANCELLED, "", figures))
     name = f"{type(error).__name__}: {error}"
     waiting = Ending(JobStatus.PENDING, name, figures)
-    now, patience = run.now(), run.settings.patience
     if isinstance(error, CostCeilingReached):
         figures["cap_hit"] = "cost"
         if not error.is_for_today:
@@ -71,12 +70,12 @@ def outcome_of(error: Exception, run: Run) -> Result:
     if isinstance(error, _WAITS):
         delay_s = max(patience.throttled_delay_s, getattr(error, "retry_after_s", None) or 0.0)
         return Result(waiting, resume_at=now + timedelta(seconds=delay_s), counts_as_attempt=False)
-    if isinstance(error, _HOPELESS) or run.job.attempt >= patience.max_attempts:
+    if isinstance(error, _HOPELESS) or job.attempt >= patience.max_attempts:
         return Result(Ending(JobStatus.FAILED, name, figures))
     # A provider's message may quote memories, and forgetting does not reach logs.
     logged_error = None if isinstance(error, ModelsError) else error
-    log.warning("job_failed", extra={"error": type(error).__name__, "attempt": run.job.attempt}, exc_info=logged_error)
-    delay_s = patience.retry_delay_s * 2 ** max(0, run.job.attempt - 1)
+    log.warning("job_failed", extra={"error": type(error).__name__, "attempt": job.attempt}, exc_info=logged_error)
+    delay_s = patience.retry_delay_s * 2 ** max(0, job.attempt - 1)
     return Result(waiting, resume_at=now + timedelta(seconds=delay_s))
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from compiler.errors import CompileError, LeaseLost, ListingUnsafe, NotCompiledYet
+from compiler.errors import CompileError, LeaseLost, NotCompiledYet
 from compiler.job import metrics
 from compiler.job.compilation import Claim, Engine, compile_job
 from compiler.job.hints import HintQueue
-from compiler.job.job_outcome import Result, handed_back
+from compiler.job.job_outcome import Result, handed_back, outcome_of
 from compiler.job.quarantine import MODEL_FAULTS
 from compiler.job.reconciliation import sweep
 from compiler.job.scope_slots import ScopeSlot, ScopeSlots, watched
@@ -275,10 +275,8 @@ class Worker:
             try:
                 await sweep(engine, self.pool, access.scope, may_archive_many=True)
             except (CompileError, StoreError) as error:
-                status = JobStatus.FAILED if isinstance(error, ListingUnsafe) else JobStatus.PENDING
                 figures = metrics.merged(metrics.empty(), claim.job.metrics)
-                ending = Ending(status, f"{type(error).__name__}: {error}", figures)
-                return Result(ending, resume_at=self.engine.now() + timedelta(seconds=_RETRY_S))
+                return outcome_of(error, claim.job, figures, engine.settings.patience, engine.now())
             async with access.reading() as connection:
                 claim = Claim(claim.job, await scopes.read(connection, access.scope) or claim.row)
         return await compile_job(engine, access, claim)
