@@ -51,8 +51,11 @@ class HintQueue:
         """Move the hint to the next poll."""
         await self._move(hint, self.now() + timedelta(seconds=self.poll_s))
 
-    async def settle(self, hint: Hint, followed_at: datetime) -> None:
-        """Move the hint to the time of the scope's next job, or to the end of another worker's lease."""
+    async def settle(self, hint: Hint, followed_at: datetime, *, not_before: datetime | None = None) -> None:
+        """Move the hint to the time of the scope's next job, or to the end of another worker's lease.
+
+        `not_before` is the earliest time: if no job could be claimed, the one that is due is another worker's.
+        """
         async with scoped(self.pool, hint.scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             due = [await jobs.next_due(connection, hint.scope), await background.next_due(connection, hint.scope)]
             row = await scopes.read(connection, hint.scope)
@@ -60,7 +63,7 @@ class HintQueue:
         until = row.lease_until if row else None
         if running is not None or (until is not None and due[0] is not None):
             due[0] = max(one for one in (until, followed_at) if one is not None)
-        known = [one for one in due if one is not None]
+        known = [max(one, not_before or one) for one in due if one is not None]
         await self._move(hint, min(known) if known else None)
 
     async def _move(self, hint: Hint, next_at: datetime | None) -> None:

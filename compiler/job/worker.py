@@ -212,7 +212,7 @@ class Worker:
             await self._hints.serve(hint)
             return ScopeSlot(hint.scope, is_compile=False, began_at=began_at), self._do_other(hint.scope, other)
         if may_compile:
-            await self._hints.settle(hint, now)
+            await self._hints.settle(hint, now, not_before=now + timedelta(seconds=self.settings.poll_s))
         else:
             await self._hints.postpone(hint)
         return None
@@ -344,33 +344,31 @@ class Worker:
         await jobs.continue_job(connection, scope, job, not_before=now + timedelta(seconds=delay_s), now=now)
 
     async def _claim_other(self, scope: Scope) -> BackgroundJob | None:
+        """Claim a background job of a kind that has a handler; another worker, perhaps of a later release, does the others."""
         if not self.handlers:
             return None
         async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
             return await background.claim(
                 connection,
                 scope,
+                self.handlers,
                 holder=self.settings.holder,
                 lease_s=self.settings.lease_s,
                 now=self.engine.now(),
             )
 
     async def _do_other(self, scope: Scope, job: BackgroundJob) -> None:
-        handler, error = self.handlers.get(job.kind), ""
-        is_early = False
-        if handler is None:
-            error = f"nothing handles jobs of the kind {job.kind}"
-        else:
-            try:
-                await handler(scope, job.subject)
-            except NotCompiledYet:
-                is_early, error = True, "its memories are not compiled yet"
-            except (CompileError, StoreError, ModelsError, OSError, ValueError) as failure:
-                error = f"{type(failure).__name__}: {failure}"
-                log.warning("background_job_failed", extra={"kind": job.kind, "error": type(failure).__name__})
+        error, is_early = "", False
+        try:
+            await self.handlers[job.kind](scope, job.subject)
+        except NotCompiledYet:
+            is_early, error = True, "its memories are not compiled yet"
+        except (CompileError, StoreError, ModelsError, OSError, ValueError) as failure:
+            error = f"{type(failure).__name__}: {failure}"
+            log.warning("background_job_failed", extra={"kind": job.kind, "error": type(failure).__name__})
         now = self.engine.now()
         async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
-            if error and handler is not None and (is_early or job.attempt < _ATTEMPTS):
+            if error and (is_early or job.attempt < _ATTEMPTS):
                 later = now + timedelta(seconds=_RETRY_S * 2 ** min(job.attempt - 1, _MOST_DOUBLINGS))
                 await background.put_back(
                     connection, scope, job, holder=self.settings.holder, error=error, not_before=later

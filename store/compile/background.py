@@ -5,6 +5,7 @@ Every function takes a connection inside a scoped transaction. The handler of ea
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
@@ -42,11 +43,14 @@ async def enqueue(
 
 
 async def claim(
-    connection: Connection, scope: Scope, *, holder: str, lease_s: float, now: datetime
+    connection: Connection, scope: Scope, kinds: Iterable[str], *, holder: str, lease_s: float, now: datetime
 ) -> BackgroundJob | None:
-    """Claim the scope's oldest due job, or one whose lease ran out; None if there is none. `attempt` counts this claim."""
+    """Claim the scope's oldest due job of the kinds, or one whose lease ran out; None if there is none.
+
+    `attempt` counts this claim.
+    """
     until = now + timedelta(seconds=lease_s)
-    row = await _sql.claim_background(connection, **scope.key, holder=holder, until=until, now=now)
+    row = await _sql.claim_background(connection, **scope.key, kinds=list(kinds), holder=holder, until=until, now=now)
     return row and BackgroundJob(row["job_id"], row["kind"], row["subject"], row["attempt"])
 
 

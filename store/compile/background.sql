@@ -5,12 +5,12 @@ VALUES (:tenant_id, :owner_id, :job_id, :kind, :subject, 'pending', 0, '', :now,
 ON CONFLICT (tenant_id, owner_id, kind, subject) WHERE status = 'pending' DO NOTHING;
 
 -- name: claim_background^
--- Claims the oldest due job, or one whose lease ran out. A job of a time that has not come, and a lease that ends later than one
--- taken now would, are from before the clock was set back.
+-- Claims the oldest due job of the kinds, or one whose lease ran out. A job of a time that has not come, and a lease that ends later
+-- than one taken now would, are from before the clock was set back.
 UPDATE background_jobs SET status = 'running', attempt = attempt + 1, lease_holder = :holder, lease_until = :until
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT job_id FROM background_jobs
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = ANY(:kinds::text[])
         AND ((status = 'pending' AND (not_before <= :now::timestamptz
                 OR (created_at > :now::timestamptz + interval '10 minutes' AND not_before >= created_at)))
             OR (status = 'running' AND (lease_until <= :now OR lease_until > :until::timestamptz + interval '10 minutes')))

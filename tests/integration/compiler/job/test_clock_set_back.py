@@ -91,7 +91,9 @@ async def test_other_background_work_of_that_time_is_due(pools: Pools, ahead: ti
             await background.enqueue(connection, SCOPE, "k", subject, now=NOW + ahead)
         then = NOW + ahead
         assert await background.take(connection, SCOPE, ("k", "died"), holder="died", lease_s=60.0, now=then)
-        found = [await background.claim(connection, SCOPE, holder="one", lease_s=60.0, now=NOW) for _ in range(3)]
+        found = [
+            await background.claim(connection, SCOPE, ["k"], holder="one", lease_s=60.0, now=NOW) for _ in range(3)
+        ]
     assert {job.subject for job in found if job} == {"waits", "died"}
     assert found[2] is None
 
@@ -100,12 +102,12 @@ async def test_background_work_of_that_time_that_fails_waits_for_its_retry(pools
     await write(pools, journal(1))
     async with scoped(pools.background, SCOPE) as connection:
         await background.enqueue(connection, SCOPE, "k", "fails", now=NOW + timedelta(days=1))
-        job = await background.claim(connection, SCOPE, holder="one", lease_s=60.0, now=NOW)
+        job = await background.claim(connection, SCOPE, ["k"], holder="one", lease_s=60.0, now=NOW)
         assert job is not None
         later = NOW + timedelta(minutes=1)
         await background.put_back(connection, SCOPE, job, holder="one", error="busy", not_before=later)
-        assert await background.claim(connection, SCOPE, holder="one", lease_s=60.0, now=NOW) is None
-        assert await background.claim(connection, SCOPE, holder="one", lease_s=60.0, now=later) is not None
+        assert await background.claim(connection, SCOPE, ["k"], holder="one", lease_s=60.0, now=NOW) is None
+        assert await background.claim(connection, SCOPE, ["k"], holder="one", lease_s=60.0, now=later) is not None
 
 
 @pytest.mark.parametrize("ahead", AHEAD)

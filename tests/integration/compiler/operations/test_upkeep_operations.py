@@ -107,7 +107,9 @@ async def test_nightly_lint_is_queued_once_a_day_and_carries_names_due_for_promo
     pool = wiki.background
     assert [await lint.queue_due(pool, now=NOW) for _ in range(2)] == [1, 1]
     async with scoped(pool, SCOPE) as connection:
-        claimed = [await background.claim(connection, SCOPE, holder="w", lease_s=60, now=NOW) for _ in range(5)]
+        claimed = [
+            await background.claim(connection, SCOPE, [lint.KIND], holder="w", lease_s=60, now=NOW) for _ in range(5)
+        ]
     assert [one.kind for one in claimed if one is not None].count(lint.KIND) == 1
     await lint.handle(pool, lambda: NOW, SCOPE, "")
     assert await lint.queue_due(pool, now=NOW + timedelta(hours=23)) == 0

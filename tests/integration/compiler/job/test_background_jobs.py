@@ -1,0 +1,46 @@
+"""Background jobs of a worker, by the kinds that it has handlers for."""
+
+from __future__ import annotations
+
+from store.compile import background
+from store.db.postgres import Pools, scoped
+from store.scope import Scope
+from tests.support.compiler.compiling import SCOPE, Clock, engine_on, fetch, journal, worker_on, write
+
+
+async def test_job_without_a_handler_is_left_to_a_worker_of_a_later_release(pools: Pools, database: str) -> None:
+    clock, done = Clock(), list[str]()
+
+    async def handle(scope: Scope, subject: str) -> None:
+        done.append(subject)
+
+    older, newer = (worker_on(pools, engine_on(pools, clock=clock), holder=name) for name in ("older", "newer"))
+    older.handlers, newer.handlers = {"known": handle}, {"known": handle, "new": handle}
+    await write(pools, journal(1))
+    async with scoped(pools.background, SCOPE) as connection:
+        await background.enqueue(connection, SCOPE, "new", "later", now=clock())
+        clock.move(seconds=1)
+        await background.enqueue(connection, SCOPE, "known", "now", now=clock())
+    await older.drain()
+    assert done == ["now"]
+    states = "SELECT kind, status, attempt, error FROM background_jobs ORDER BY kind"
+    assert await fetch(database, states) == [("known", "succeeded", 1, ""), ("new", "pending", 0, "")]
+    clock.move(seconds=older.settings.poll_s)
+    await newer.drain()
+    assert done == ["now", "later"]
+
+
+async def test_job_without_a_handler_does_not_keep_its_scope_in_front(pools: Pools, database: str) -> None:
+    clock = Clock()
+    worker = worker_on(pools, engine_on(pools, clock=clock))
+
+    async def handle(scope: Scope, subject: str) -> None:
+        raise AssertionError
+
+    worker.handlers = {"known": handle}
+    await write(pools, journal(1))
+    async with scoped(pools.background, SCOPE) as connection:
+        await background.enqueue(connection, SCOPE, "new", "", now=clock())
+    assert not await worker.work_once()
+    (hint,) = await fetch(database, "SELECT ready_at FROM compile_ready")
+    assert (hint["ready_at"] - clock()).total_seconds() == worker.settings.poll_s
