@@ -40,7 +40,9 @@ async def aggregate(run: Run, *, is_linking: bool) -> None:
         since = await batches.aggregated_before(connection, run.access.scope, run.job.job_id)
     while not run.figures["aggregation_done"] and await _look(run, since, is_linking=is_linking):
         pass
-    while run.is_free and run.figures["aggregation_done"] and not run.is_capped and await _promote(run, since):
+    while (
+        run.deps.is_extractive and run.figures["aggregation_done"] and not run.is_capped and await _promote(run, since)
+    ):
         pass
     job_id, reached, _ = await _reached(run)
     if reached is not None and job_id == run.job.job_id and not _is_cut(run):
@@ -88,7 +90,8 @@ async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
     """Aggregate the next window of changed pages; return False if nothing was done or a cap cut the plan."""
     _, reached, is_failed = await _reached(run)
     behind = reached or (run.row.aggregated_revision, "", "")
-    look = Look(behind, run.most_aggregated, is_linking, is_for_change=is_failed, is_whole=not run.is_free)
+    is_by_rules = run.deps.is_extractive
+    look = Look(behind, run.most_aggregated, is_linking, is_for_change=is_failed, is_by_rules=is_by_rules)
     return await _until_done(run, since, partial(_planned, run, look)) and not _is_cut(run)
 
 
@@ -97,7 +100,7 @@ async def _promote(run: Run, since: int) -> bool:
 
     Without this, the time of a section's promotion would depend on the number of jobs.
     """
-    look = Look((run.row.aggregated_revision, "", ""), run.most_aggregated, is_linking=False)
+    look = Look((run.row.aggregated_revision, "", ""), run.most_aggregated, is_linking=False, is_by_rules=True)
 
     async def plan(memories: tuple[BatchMemory, ...]) -> Planned | None:
         planned = await _planned(run, look, memories)

@@ -23,7 +23,6 @@ from compiler.passes.leaf import LeafDeps, Planned
 from compiler.plan import codec, intake
 from compiler.plan.contract import BatchMemory
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
-from compiler.planners import extractive
 from compiler.planners.planner import Planner
 from compiler.settings import CompileSettings, Flags
 from compiler.state.access import Access
@@ -275,7 +274,7 @@ async def _note_read(run: Run, page: FeedPage) -> None:
 
 
 async def _close(run: Run) -> None:
-    if run.deps.planner.name == extractive.NAME:
+    if run.deps.is_extractive:
         await closing.rejudge(run, is_linking=run.flags.deterministic_linking_enabled)
     if run.figures["cap_hit"] in ("", "records"):
         await _aggregate(run)

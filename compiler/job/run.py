@@ -113,11 +113,6 @@ class Run:
         return self.deps.settings
 
     @property
-    def is_free(self) -> bool:
-        """Whether the job pays for nothing."""
-        return isinstance(self.spending, NothingSpent)
-
-    @property
     def stand(self) -> ExpectedState:
         """The fence, cursor and revision that a plan made now is based on."""
         return ExpectedState(self.row.fence, self.row.cursor, self.row.wiki_revision)
@@ -126,7 +121,7 @@ class Run:
     def most_aggregated(self) -> int:
         """The most changed pages in one aggregation: fewer when a model is paid for reading them."""
         caps = self.settings.caps
-        return caps.max_free_aggregation_pages if self.is_free else caps.max_aggregation_pages
+        return caps.max_free_aggregation_pages if self.deps.is_extractive else caps.max_aggregation_pages
 
     def records_left(self) -> int:
         """Return how many more memories the job may read."""
@@ -198,7 +193,7 @@ class Run:
                 "revision": self.row.wiki_revision,
                 "rules": RULES,
                 "planner": self.deps.planner.name,
-                "prompts": [] if self.is_free else list(prompt.VERSIONS),
+                "prompts": [] if self.deps.is_extractive else list(prompt.VERSIONS),
                 **self._governing,
                 **planned.options,
             },
@@ -320,7 +315,7 @@ class Run:
         written["pages_updated"] = written.get("pages_written", 0) - written.get("pages_created", 0)
         metrics.add(figures, written)
         if batch.kind is BatchKind.AGGREGATION and batch.job_id == self.job.job_id:
-            is_last = not self.is_free or "reached" not in batch.options
+            is_last = not self.deps.is_extractive or "reached" not in batch.options
             figures["aggregation_done"] = bool(figures["aggregation_done"] or is_last)
             figures["links_done"] = bool(figures["links_done"] or batch.options.get("links"))
         return figures

@@ -29,6 +29,7 @@ from compiler.plan.contract import BatchMemory, PageKey, PageType
 from compiler.plan.prompting import prompt
 from compiler.plan.version import RULES
 from compiler.plan.vocabulary import Vocabulary, vocabulary
+from compiler.planners import extractive
 from compiler.planners.model_planner import CostMeter, ModelPlanner
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import Caps
@@ -290,9 +291,8 @@ class _Replay:
         """Return the plan for an aggregation's window; a plan without changes if the batch had passed over it."""
         access, options = OpenTransactionAccess(self.connection, self.aside), batch.options
         since = self.reached or (run.row.aggregated_revision, "", "")
-        look = Look(
-            since, int(options.get("most", _PLENTY)), bool(options.get("is_linking", False)), is_whole=not run.is_free
-        )
+        most, is_linking = int(options.get("most", _PLENTY)), bool(options.get("is_linking", False))
+        look = Look(since, most, is_linking, is_by_rules=run.deps.is_extractive)
         if "failed" in options:
             return await aggregation.pass_over(access, look, str(options["failed"]))
         return await aggregation.plan_aggregation(access, run.deps, memories, look)
@@ -348,7 +348,7 @@ class _Replay:
         made = await self.engine.planner_for(self.memories.access, job)
         if made.planner.name == name and not isinstance(made.planner, ModelPlanner):
             return made
-        if name == ExtractivePlanner().name:
+        if name == extractive.NAME:
             return BatchDeps(ExtractivePlanner(self.engine.gazetteer))
         settings = self.engine.settings
         costs = replace(settings.costs, per_job_usd=None, per_tenant_day_usd=None)

@@ -26,7 +26,6 @@ from compiler.plan.contract import (
 )
 from compiler.plan.judging import aggregation, departing, links
 from compiler.plan.names import merge
-from compiler.planners import extractive
 from compiler.state import families, surroundings, views
 from compiler.state.access import Access
 from compiler.state.naming import naming_after
@@ -44,7 +43,6 @@ async def plan_aggregation(
 
     If there are more pages, the option `reached` is set to the place at which to continue.
     """
-    look = replace(look, is_by_rules=deps.planner.name == extractive.NAME)
     async with access.reading() as connection:
         tagged = await views.memories_of_tags(connection, access.scope, look)
     earlier = sorted(set(tagged) - {memory.memory_id for memory in memories})[:MOST_CITED]

@@ -61,6 +61,11 @@ class LeafDeps:
     gazetteer: Gazetteer = NO_PLACES
     known: Vocabulary | None = None
 
+    @property
+    def is_extractive(self) -> bool:
+        """Whether the extractive planner plans: it costs nothing, and is shown more of the wiki than a model."""
+        return self.planner.name == extractive.NAME
+
 
 @dataclass(frozen=True, slots=True)
 class Planned:
@@ -100,10 +105,10 @@ async def plan_leaf(
 
     `near` are the pages that vector search found when the batch was first planned; None searches.
     """
-    sight = WHOLE_SIGHT if deps.planner.name == extractive.NAME else deps.settings.sight
+    sight = WHOLE_SIGHT if deps.is_extractive else deps.settings.sight
     looking = Looking(sight, deps.count_tokens, near)
     batch = await _batch(access, deps, memories, looking, mention_ids)
-    if deps.planner.name != extractive.NAME:
+    if not deps.is_extractive:
         batch = replace(batch, standing=await _standing_memories(access, deps, batch))
     proposed = await deps.planner.plan_leaf(batch)
     decision, pages = await _decided(access, deps, batch, proposed)
@@ -134,7 +139,7 @@ async def plan_stale(access: Access, deps: LeafDeps, *, changed: frozenset[str],
     """
     async with access.reading() as connection:
         view = await views.stale_view(connection, access.scope, changed=changed, gone=gone, substrate=deps.substrate)
-    is_quoting = deps.planner.name == extractive.NAME
+    is_quoting = deps.is_extractive
     decision = await asyncio.to_thread(stale.decide, view, is_quoting=is_quoting)
     rebuilder = Rebuilder(deps.planner)
     decision, finished_items = await finished(access, replace(deps, planner=rebuilder), decision, view.pages)
@@ -242,8 +247,7 @@ async def _batch(
     known = deps.known if deps.known and deps.known.ontology.terms else None
     batch_ids = {memory.memory_id for memory in memories}
     seen = {sighting.source.memory_id for mention in batch.mentions for sighting in mention.sightings}
-    is_quoting = deps.planner.name == extractive.NAME
-    opening = {source.memory_id for page in batch.pages if is_quoting for source in page.summary_sources}
+    opening = {source.memory_id for page in batch.pages if deps.is_extractive for source in page.summary_sources}
     wanted = sorted((seen | opening) - batch_ids)
     found = await deps.substrate.fetch(access.scope, wanted) if wanted else {}
     earlier = tuple(found[memory_id] for memory_id in sorted(found) if memory_id in seen)

@@ -59,7 +59,7 @@ class ExtractivePlanner:
     @property
     def name(self) -> str:
         """The planner's name in metrics."""
-        return "extractive"
+        return extractive.NAME
 
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
         """Return pages of cited sentences for names that occur in two memories or more."""

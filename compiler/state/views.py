@@ -66,9 +66,8 @@ class Look:
     """The window of an aggregation: at most `most` pages that changed after `since`.
 
     With `is_linking`, a new hub's children are linked to it by the memories that they cite, whenever these were read. With
-    `is_for_change`, pages that only wait for promotion do not start an aggregation, because the last one failed. With
-    `is_whole`, every changed page is shown whole, for a model to judge; else only those that may change a hub are shown; the
-    extractive planner decides the same either way. `is_by_rules` says that the extractive planner plans: it is shown all members
+    `is_for_change`, pages that only wait for promotion do not start an aggregation, because the last one failed. A model
+    is shown every changed page whole; the extractive planner (`is_by_rules`) only those that may change a hub, but all members
     of a hub, changed or not.
     """
 
@@ -76,8 +75,12 @@ class Look:
     most: int
     is_linking: bool
     is_for_change: bool = False
-    is_whole: bool = False
     is_by_rules: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every changed page is shown whole; the extractive planner decides the same either way."""
+        return not self.is_by_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +282,7 @@ async def window(connection: Connection, scope: Scope, look: Look) -> tuple[list
 async def memories_of_tags(connection: Connection, scope: Scope, look: Look) -> list[str]:
     """Return the ids of memories that prove a city or a journal of the changed pages, for hubs; without a model also a theme."""
     changed, _ = await window(connection, scope, look)
-    return await tagged.memories_behind(connection, scope, changed, has_themes=not look.is_whole)
+    return await tagged.memories_behind(connection, scope, changed, has_themes=look.is_by_rules)
 
 
 async def aggregation_view(

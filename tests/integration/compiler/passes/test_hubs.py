@@ -10,18 +10,16 @@ from typing import Any
 import orjson
 import pytest
 
-from compiler.job.compilation import BatchDeps, Engine
-from compiler.job.run import NothingSpent
+from compiler.job.compilation import Engine
 from compiler.operations import acts
 from compiler.operations.replay import replay
 from compiler.operations.upkeep import backfill
 from compiler.plan.batch import AggregationView
 from compiler.plan.contract import PageType
-from compiler.planners.planner import ExtractivePlanner, Planner, Proposed
+from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings, Costs
-from compiler.state.access import Access
 from models.language.remote import RemoteModel
-from store.compile.jobs import Job, JobStatus
+from store.compile.jobs import JobStatus
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.wiki import browse
@@ -103,11 +101,16 @@ def town() -> list[NewMemory]:
 
 
 class Counting(ExtractivePlanner):
-    """Notes which pages its aggregations were shown that are about things."""
+    """Notes which pages its aggregations were shown that are about things. A paid one has a name like a model's."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_paid: bool) -> None:
         super().__init__()
         self.shown: list[set[str]] = []
+        self.is_paid = is_paid
+
+    @property
+    def name(self) -> str:
+        return "paid" if self.is_paid else super().name
 
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
         self.shown.append({page.key.slug for page in view.pages if page.key.type is PageType.ENTITY})
@@ -120,29 +123,18 @@ LISTED = (
 )
 
 
-class Paid:
-    """The spending of a planner that costs something, if nothing that is counted here."""
-
-    def take(self) -> dict[str, Any]:
-        return {}
-
-
-def looking(pools: Pools, planner: Planner, *, is_paid: bool, clock: Clock | None = None) -> Engine:
+def looking(pools: Pools, planner: Counting, *, clock: Clock | None = None) -> Engine:
     """Return an engine whose aggregations see eight pages each."""
-
-    async def planner_for(access: Access, job: Job) -> BatchDeps:
-        return BatchDeps(planner, Paid() if is_paid else NothingSpent())
-
-    settings = capped(**{"max_aggregation_pages" if is_paid else "max_free_aggregation_pages": 8})
-    return replace(engine_on(pools, settings=settings, clock=clock), planner_for=planner_for)
+    settings = capped(**{"max_aggregation_pages" if planner.is_paid else "max_free_aggregation_pages": 8})
+    return engine_on(pools, settings=settings, clock=clock, planner=planner)
 
 
 @pytest.mark.parametrize("is_paid", [True, False], ids=["paid", "free"])
 async def test_pages_over_the_limit_are_aggregated_next_or_by_the_next_job(
     pools: Pools, database: str, is_paid: bool
 ) -> None:
-    planner = Counting()
-    engine = looking(pools, planner, is_paid=is_paid)
+    planner = Counting(is_paid=is_paid)
+    engine = looking(pools, planner)
     await write_and_compile(pools, town(), engine)
     every = {f"{name} {kind}".lower().replace(" ", "-") for kind in KINDS for name in PLACES}
     assert max(map(len, planner.shown)) <= 8
@@ -261,8 +253,8 @@ async def test_worker_that_dies_after_an_aggregation_leaves_the_rest_to_the_next
             applied.clear()
             raise asyncio.CancelledError
 
-    planner = Counting()
-    engine = looking(pools, planner, is_paid=is_paid, clock=clock)
+    planner = Counting(is_paid=is_paid)
+    engine = looking(pools, planner, clock=clock)
     await write_and_request(pools, town())
     assert not await worker_on(pools, replace(engine, checkpoint=dies)).drain_scope(SCOPE)
     assert len(planner.shown) == 1

@@ -13,11 +13,12 @@ import pytest
 from compiler.job import metrics
 from compiler.job.compilation import Engine
 from compiler.operations.preview import preview
+from compiler.operations.replay import replay
 from compiler.passes import forgetting
 from compiler.plan.batch import LeafBatch
 from compiler.plan.judging import promotion
 from compiler.planners.planner import ExtractivePlanner, Proposed
-from compiler.settings import Costs
+from compiler.settings import Caps, Costs
 from compiler.state.access import PooledAccess
 from models.language.remote import RemoteModel
 from sidecar.rpc.messages import compile_messages
@@ -30,6 +31,7 @@ from tests.stand_ins.model_script import Ask, Behaviour, Gate, Late, Say
 from tests.stand_ins.model_server import ModelServer
 from tests.support.compiler.city_places import AUSTIN, TORONTO, hub, leaf, places
 from tests.support.compiler.compiling import (
+    HOUSEMATE,
     NOW,
     SCOPE,
     Clock,
@@ -187,6 +189,24 @@ async def test_late_answer_for_a_forgotten_memory_is_not_cached(
     await write(pools, journal(2, first=4))
     await preview(engine_with(pools, model), access)
     assert len(await fetch(database, "SELECT 1 FROM model_answers")) == 1, "what saw no forgotten memory is kept"
+
+
+async def test_job_that_fell_back_writes_the_wiki_of_a_job_without_a_model(
+    pools: Pools, model: RemoteModel, site: ModelServer
+) -> None:
+    site.by_request = lambda ask: Say("no")
+    told, caps = [*journal(12), *places()], replace(Caps(), max_aggregation_pages=3)
+    engine = engine_with(pools, model)
+    patience = replace(engine.settings.patience, extractive_takes_over=True)
+    settings = replace(engine.settings, patience=patience, caps=caps)
+    for scope, one in ((SCOPE, replace(engine, settings=settings)), (HOUSEMATE, engine_on(pools, settings=settings))):
+        await write(pools, told, scope=scope)
+        await wish(pools, scope=scope)
+        await compiled(pools, one, scope=scope)
+        (job,) = await all_jobs(pools, scope=scope)
+        assert (job.metrics["planner"], job.metrics["cap_hit"]) == ("extractive", "")
+        assert (await replay(one, pools.background, scope)).is_identical
+    assert await wiki_of(pools) == await wiki_of(pools, scope=HOUSEMATE)
 
 
 class Failing(ExtractivePlanner):
