@@ -95,7 +95,7 @@ async def _run(deps: ReprocessDeps, tenant_id: UUID, job: ReprocessJob, most: in
         status = ReprocessStatus.FAILED if known else ReprocessStatus.CANCELLED
         why = "workers failed to go on with it" if known else "a later version is in force, whose job does its pages"
         await _end(deps, tenant_id, job, status, why)
-        return most
+        return 0
     reached = _reached(job)
     while job.continuation_offset - began < most:
         if (
