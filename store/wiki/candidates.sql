@@ -297,12 +297,11 @@ ORDER BY name LIMIT :limit;
 
 -- name: pages_acted_on
 -- The pages, among some, that an operator's act names.
-SELECT r.type, r.slug FROM unnest(:types::text[], :slugs::text[]) AS r (type, slug)
-WHERE EXISTS (SELECT 1 FROM compile_batches b
-    WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.kind = 'operator' AND b.items IS NOT NULL
-        AND jsonb_path_exists(b.items,
-            '$[*].page ? (@.type == $type && @.slug == $slug || @.key.type == $type && @.key.slug == $slug)',
-            jsonb_build_object('type', r.type, 'slug', r.slug)));
+WITH named AS MATERIALIZED (
+    SELECT DISTINCT coalesce(p.page ->> 'type', p.page #>> '{key,type}') AS type, coalesce(p.page ->> 'slug', p.page #>> '{key,slug}') AS slug
+    FROM compile_batches b, jsonb_path_query(b.items, '$[*].page') AS p (page)
+    WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.kind = 'operator' AND b.items IS NOT NULL)
+SELECT type, slug FROM unnest(:types::text[], :slugs::text[]) AS r (type, slug) JOIN named USING (type, slug);
 
 -- name: held_among
 -- The names, among some folded ones given one per line, that are open mentions.
