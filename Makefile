@@ -60,7 +60,7 @@ soak: install  ## the long campaigns, whole, and an hour of steady use
 	$(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder --soak
 	$(BIN)/python -m bench soak
 
-bench: install  ## every benchmark
+bench: install  ## every benchmark that needs no data
 	$(BIN)/python -m bench all
 
 interop: install  ## clients of other people's making, Debian's Prometheus, and the image built and run: needs node, buildah, debootstrap and root

@@ -20,10 +20,9 @@ BENCHES = {
     "wiki": "wiki.wiki",
     "backends": "remote.backends",
     "transports": "remote.transports",
-    "recall_speed": "speed.recall_speed",
+    "recall-speed": "speed.recall_speed",
     "wiki-search": "wiki.wiki_search",
     "compile": "wiki.compile",
-    "contexts": "spend.contexts",
     "graph": "graph",
     "privacy": "spend.privacy",
     "processes": "load.processes",
@@ -53,7 +52,10 @@ NEEDING_DATA = {
     "synthesis": "wiki.synthesis",
     "whole-turn": "speed.whole_turn",
 }
-SEPARATE = {"soak": "load.soak"}  # takes an hour, so "all" leaves it out
+SEPARATE = {
+    "contexts": "spend.contexts",
+    "soak": "load.soak",
+}  # "all" leaves out what writes docs/contexts.md or takes an hour
 _MODULES = BENCHES | NEEDING_DATA | SEPARATE
 RECALL_SETS = ("locomo", "realtalk", "followups")
 SPENDS = ("frugal", "balanced", "full")
@@ -76,7 +78,7 @@ def main() -> int:
     parser.add_argument(
         "--write-weights",
         action="store_true",
-        help="recall, answers, breadth, graph, leaning: write the weights fitted on all data",
+        help="recall, answers, breadth, calibrate, graph, leaning: write the weights fitted on all data",
     )
     parser.add_argument(
         "--with-wiki", action="store_true", help="recall: ask also with pages compiled from the observations"
@@ -100,6 +102,8 @@ def main() -> int:
     parser.add_argument("--owner", default="", help="pages, synthesis: only owners whose name contains this text")
     parser.add_argument("--once", action="store_true", help="pages: compile once, instead of in several batchings")
     arguments = parser.parse_args()
+    if arguments.name in NEEDING_DATA and arguments.data is None:
+        parser.error(f"{arguments.name} needs --data DIR")
     options: dict[str, object] = {"data": arguments.data} if arguments.name in NEEDING_DATA else {}
     if arguments.name == "recall":
         options |= {
@@ -112,7 +116,7 @@ def main() -> int:
             "spend": arguments.spend or "full",
         }
         options |= {"budgets": arguments.budgets} if arguments.budgets else {}
-    if arguments.name in {"answers", "breadth", "graph", "leaning"}:
+    if arguments.name in {"answers", "breadth", "calibrate", "graph", "leaning"}:
         options |= {"write_weights": arguments.write_weights}
     own_options: dict[str, dict[str, object]] = {
         "calibrate": {"only": arguments.only, "keep": arguments.keep, "personal": arguments.personal},

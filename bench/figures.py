@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, nan
 from typing import Any
 
 from rich.console import Console
@@ -56,6 +57,6 @@ def print_table(bench: str, figures: list[Figure]) -> None:
 
 
 def quantile(values: list[float], share: float) -> float:
-    """Return the value below which `share` (0 to 1) of the values lie, by nearest rank."""
+    """Return the least value that `share` (0 to 1) of the values do not exceed, by nearest rank; NaN without values."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    return ordered[max(0, ceil(share * len(ordered)) - 1)] if ordered else nan

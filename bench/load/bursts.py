@@ -99,10 +99,8 @@ class Site:
         return self._proofs[owner]
 
 
-def run(*, scale: float, data: Path | None = None) -> list[Figure]:
+def run(*, scale: float, data: Path) -> list[Figure]:
     """Return the figures of bursts, of a flood and of short deadlines."""
-    if data is None:
-        raise SystemExit("name the folder of the conversations: --data DIR")
     return uvloop.run(_measured(data, scale))
 
 

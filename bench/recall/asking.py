@@ -136,8 +136,9 @@ class _ConversationQuestion:
         over_budget = 0
         for budget in self.options.budgets:
             assembly = await self.world.ask(_request(self, self.conversation.name, budget))
-            over_budget += is_over(assembly, budget)
-            verbatim, covered = self._evidence(assembly)
+            is_too_large = is_over(assembly, budget)
+            over_budget += is_too_large
+            verbatim, covered = (set[int](), set[int]()) if is_too_large else self._evidence(assembly)
             found += self._found(budget, verbatim, covered)
             if (
                 self.name == "turns"
@@ -197,8 +198,9 @@ class _CorpusQuestion:
         wanted = sum(map(len, self.question.sentences))
         for budget in self.options.budgets:
             assembly = await self.world.ask(_request(self, self.beside, budget))
-            over_budget += is_over(assembly, budget)
-            context = squash(context_of(assembly))
+            is_too_large = is_over(assembly, budget)
+            over_budget += is_too_large
+            context = "" if is_too_large else squash(context_of(assembly))
             there = sum(len(one) for one in self.question.sentences if one in context)
             found.append(Found(self.name, "verbatim", budget, there, wanted))
         return Outcome(tuple(found), len(self.options.budgets), over_budget)

@@ -48,10 +48,8 @@ class _Hindsight:
         return "\n".join(str(one["text"]) for one in answer.json()["results"])
 
 
-def run(*, scale: float, data: Path | None) -> list[Figure]:
+def run(*, scale: float, data: Path) -> list[Figure]:
     """Return the figures; `scale` is the share of the questions."""
-    if data is None:
-        sys.exit("hindsight: name the folder of the data with --data")
     return uvloop.run(_measured(conversations(data, SET), scale))
 
 

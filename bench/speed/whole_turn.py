@@ -9,7 +9,6 @@ time. Client, service and Postgres share the machine.
 from __future__ import annotations
 
 import asyncio
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -85,10 +84,8 @@ class Sidecar:
         return cpu_s(self.pid, self.root)
 
 
-def run(*, scale: float, data: Path | None) -> list[Figure]:
+def run(*, scale: float, data: Path) -> list[Figure]:
     """Return the figures; `scale` is the share of the questions."""
-    if data is None:
-        sys.exit("whole-turn: name the folder of the data with --data")
     return uvloop.run(_measured(conversations(data, SET), scale))
 
 

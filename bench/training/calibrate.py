@@ -1,5 +1,5 @@
 """Calibrates relevance and worth: asks the sources real questions, small talk and questions about other people's conversations,
-fits the numbers of `sidecar/turn/fitted/calibration.py` to the candidates, and writes them.
+and fits numbers to the candidates. `--write-weights` writes them to `sidecar/turn/fitted/calibration.py`.
 
 Run it again after a change of the ranker's weights. The figures are measured on conversations that were not fitted on: on the
 other half of them, and on the other set. The vectors of questions to a set are mapped towards their answers by a map that was
@@ -107,7 +107,7 @@ def run(
     only: int | None = None,
     keep: Path | None = None,
     personal: bool = False,
-    write: bool = True,
+    write_weights: bool = False,
 ) -> list[Figure]:
     """Return how well the numbers hold on conversations that they were not fitted on.
 
@@ -115,13 +115,13 @@ def run(
     recordings, if any. With `personal`, only the model of questions about one's own life is fitted, for which no source is asked.
     """
     if personal:
-        return _personal(data, scale, only, write=write)
+        return _personal(data, scale, only, write_weights=write_weights)
     shapes = [[field.name for field in fields(one)] for one in (Reading, Candidates)]
     key = recordings.key_of(scale, only, shapes, data=_digest(data).encode(), code=_code())
     recorded = uvloop.run(_recorded(data, scale, only, Recordings(keep, key)))
     breadths = breadth.Breadths(breadth.counted(data, MINILM))
     rows = [recordings.row(one, breadths.of(one.fold, one.vector, one.reading.blind)) for one in recorded]
-    if write:
+    if write_weights:
         _log(f"fitting {len(rows)} messages")
         only_flag = f" --only {only}" if only else ""
         today = datetime.now(UTC).date()
@@ -131,7 +131,7 @@ def run(
     return _figures(rows)
 
 
-def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> list[Figure]:
+def _personal(data: Path, scale: float, only: int | None, *, write_weights: bool) -> list[Figure]:
     """Fit the models that recognise questions about one's own life, and return how well they rank questions held back.
 
     There is one model for each embedder of `breadth.VECTORS_OF`.
@@ -142,7 +142,7 @@ def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> lis
     for name, target in FILES.items():
         rows = _read_rows(questions, breadth.VECTORS_OF[name])
         model = fitting_worth.personal_model(rows)
-        if write:
+        if write_weights:
             provenance = _PERSONAL_PROVENANCE.format(
                 date=datetime.now(UTC).date(),
                 scale=scale,
@@ -558,9 +558,9 @@ def _log(what: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
-_PROVENANCE = """Command: `python -m bench calibrate --data DIR --scale {scale:g}{only}`, {rows} messages, {date}. The SHA-256 of
-the data begins {digest}. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped), and
+_PROVENANCE = """Command: `python -m bench calibrate --data DIR --scale {scale:g}{only} --write-weights`, {rows} messages, {date}.
+The SHA-256 of the data begins {digest}. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped), and
 `small_talk.json`, `personal.json`, `leaning_messages.json` and `leaning_talks.json` in `bench/training` (own). Relevance is
 calibrated by kind, on what recall brings to the default turn. A message asks for something if it is no small talk."""
-_PERSONAL_PROVENANCE = """For {name}. Command: `python -m bench calibrate --data DIR --scale {scale:g}{only} --personal`, {rows}
-messages, {date}. The SHA-256 of the data begins {digest}. Data: as in `calibration`."""
+_PERSONAL_PROVENANCE = """For {name}. Command: `python -m bench calibrate --data DIR --scale {scale:g}{only} --personal
+--write-weights`, {rows} messages, {date}. The SHA-256 of the data begins {digest}. Data: as in `calibration`."""

@@ -488,7 +488,7 @@ def _table(weights: RankerWeights) -> str:
     return f"RankerWeights(\n    bias={weights.bias},\n    of={{\n{rows}    }},\n)"
 
 
-_MODULE = '''"""Fitted numbers other than the ranker's weights. Written by `python -m bench calibrate`; do not edit by hand.
+_MODULE = '''"""Fitted numbers other than the ranker's weights. Written by `bench calibrate --write-weights`; do not edit by hand.
 
 {provenance}
 """

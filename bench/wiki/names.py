@@ -51,11 +51,9 @@ class Outcome:
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
-def run(*, scale: float, data: Path | None = None) -> list[Figure]:
-    """Return the figures for the names in the folder. Raises SystemExit without the folder."""
-    folder = (data or Path()) / "names"
-    if not (folder / "aliases.csv").is_file():
-        raise SystemExit(f"{folder / 'aliases.csv'} does not exist; name the folder with --data")
+def run(*, scale: float, data: Path) -> list[Figure]:
+    """Return the figures for the names in the folder."""
+    folder = data / "names"
     cities = gazetteer.load()
     places, others = (outcome(folder / "aliases.csv", kind, cities, scale=scale) for kind in ("place", "name"))
     strangers, branches = other_cities(folder / "venues.csv", cities)

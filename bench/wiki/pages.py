@@ -96,12 +96,12 @@ class Compiled:
 
 
 def run(
-    *, scale: float, data: Path | None = None, sample: int = 0, seed: int = 1, only: str = "", batchings: bool = True
+    *, scale: float, data: Path, sample: int = 0, seed: int = 1, only: str = "", batchings: bool = True
 ) -> list[Figure]:
     """Return the figures. `only` keeps the owners whose name contains it; a scale below 1 takes the first owners of each kind."""
     owners = [one for one in _owners(data, scale) if only in one.name]
     if not owners:
-        raise SystemExit("no data: name the folder of conversations with --data")
+        raise SystemExit(f"no owner's name contains {only}")
     wikis = uvloop.run(_compiled(owners, BATCHINGS if batchings else BATCHINGS[:1]))
     usual = [found[0] for found in wikis]
     figures = [figure for kind in KINDS for figure in _of_kind(kind, [one for one in usual if one.owner.kind == kind])]
@@ -267,10 +267,10 @@ async def _wiki(pools: Pools, scope: Scope, owner: Owner, how: Batching, places:
     return Compiled(owner, pages, links, read, hubs)
 
 
-def _owners(data: Path | None, scale: float) -> list[Owner]:
+def _owners(data: Path, scale: float) -> list[Owner]:
     found: list[Owner] = []
     for folder in ("locomo", "realtalk"):
-        file = (data or Path()) / folder / "conversations.json"
+        file = data / folder / "conversations.json"
         if not file.is_file():
             continue
         read = json.loads(file.read_text(encoding="utf-8"))
