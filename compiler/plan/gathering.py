@@ -32,9 +32,8 @@ class Gathering:
         self.items.extend(items)
 
     def decision(self) -> PlanDecision:
-        """Return the decision; every rejection is also counted by its reason."""
-        reasons = Counter(f"rejected_{one.reason}" for one in self.rejections)
-        counters = dict(sorted((self.counters + reasons).items()))
+        """Return the decision."""
+        counters = {name: count for name, count in sorted(self.counters.items()) if count}
         return PlanDecision(
             tuple(self.items), tuple(self.drafts), tuple(self.rejections), counters, tuple(self.proposed)
         )
