@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import assert_never
 
 from compiler.plan.contract import (
     Aggregation,
@@ -14,6 +15,7 @@ from compiler.plan.contract import (
     ArchivePage,
     CreatePage,
     DeletePage,
+    DropAlias,
     DropLink,
     DropRuling,
     DropSighting,
@@ -26,15 +28,21 @@ from compiler.plan.contract import (
     Page,
     PageKey,
     PromotionStatus,
+    RemoveSection,
+    RenamePage,
     Ruling,
     RulingKind,
     ScoreHubs,
     Section,
+    SetHubness,
     SetParent,
+    SettleMention,
+    TitlePage,
     WriteAlias,
     WriteLink,
     WriteRuling,
     WriteSection,
+    WriteSummary,
     WriteTag,
 )
 from compiler.plan.edge_types import EDGE_TYPES, TypedEdge
@@ -193,16 +201,30 @@ def cited(items: Iterable[Item]) -> frozenset[str]:
     found: set[str] = set()
     for item in items:
         match item:
-            case WriteSection(section=part) | WriteAlias(alias=part) | WriteTag(tag=part):
+            case (
+                WriteSection(section=part) | WriteAlias(alias=part) | WriteTag(tag=part)
+                | (WriteSummary() as part) | (TitlePage() as part)
+            ):  # fmt: skip
                 found |= {source.memory_id for source in part.sources}
+            case HoldMention(mention=mention):
+                found |= {sighting.source.memory_id for sighting in mention.sightings}
+            case DropSighting(memory_id=memory_id):
+                found.add(memory_id)
+            case EndMemory():
+                found |= set(item.pair)
             case WriteRuling(ruling=ruling) | DropRuling(ruling=ruling):
                 found |= set(ruling.memory_ids)
             case CreatePage(page=page):
                 found |= {source.memory_id for source in page.cited()}
             case WriteLink() | DropLink():
                 found.add(item.link.ref if isinstance(item, DropLink) else item.ref)
-            case _:
+            case (
+                RemoveSection() | ArchivePage() | DeletePage() | SettleMention() | IgnoreMention() | RenamePage()
+                | DropAlias() | SetParent() | SetHubness() | ScoreHubs()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(item)
     return frozenset(found - {""})
 
 

@@ -166,9 +166,9 @@ async def test_turn_is_answered_if_every_source_hangs(site: Site, agent: Caller)
 async def test_source_slower_than_the_callers_deadline_does_not_delay_the_call(site: Site, agent: Caller) -> None:
     patient = knobs(items_pb2.SOURCE_MEMORY, deadline_ms=60_000)
     async with hung(site, Source.MEMORY):
-        # On a busy machine the last milliseconds may not do to fit and send the rest.
-        answer = await answer_within(agent, asking(overrides=patient), deadline_s=1.0)
-        assert answer is None or statuses(answer) == _all_well() | {"MEMORY": "TIMEOUT"}
+        answer = await answer_within(agent, asking(overrides=patient), deadline_s=5.0)
+        assert answer is not None
+        assert statuses(answer) == _all_well() | {"MEMORY": "TIMEOUT"}
         await until_count(site, WAITING, 0)
 
 
@@ -177,6 +177,9 @@ async def test_zero_deadline_gets_an_answer_or_a_clear_status(site: Site, agent:
     for timeout in (0.000_001, 0.001, 0.002, 0.005, 0.01, 0.02):
         answer = await answer_within(agent, asking(), deadline_s=timeout)
         assert answer is None or answer.receipt_id
+    answer = await answer_within(agent, asking(), deadline_s=5.0)
+    assert answer is not None
+    assert answer.receipt_id
     await until_count(site, f"{ACTIVE} AND state <> 'idle'", 0)
     await until_as_few_tasks_as(tasks)
 
@@ -211,8 +214,9 @@ async def test_turn_queues_for_a_connection_and_is_whole(site: Site, agent: Call
         for _ in range(site.settings.turn_pool_size):
             await stack.enter_async_context(scoped(site.app.pools.turn, scope))
         turn = asyncio.create_task(assembled(agent, timeout=60.0))
-        hasty = await answer_within(agent, asking(thread_id=""), deadline_s=1.0)
-        assert hasty is None or "no connection" in report(hasty, items_pb2.SOURCE_MEMORY).reason
+        hasty = await answer_within(agent, asking(thread_id=""), deadline_s=5.0)
+        assert hasty is not None
+        assert "no connection" in report(hasty, items_pb2.SOURCE_MEMORY).reason
     assert statuses(await turn) == _all_well()
 
 

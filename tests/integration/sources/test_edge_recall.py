@@ -116,6 +116,7 @@ async def test_name_within_a_longer_name_begins_no_walk(pools: Pools) -> None:
         await pages.put_page(connection, SCOPE, page, now=NOW)
     await state(pools, "Reis", "Porto", TypedEdge("located_in"))
     told = ways(await found(pools, "Where is the office of Ana Reis?"))
+    assert told
     assert all(way.startswith("Ana Reis") for way in told.values())
 
 

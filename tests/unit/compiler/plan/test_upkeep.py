@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -11,16 +12,25 @@ from compiler.plan import upkeep
 from compiler.plan.contract import (
     Aggregation,
     ArchivePage,
+    CitedMemory,
     DeletePage,
+    EndMemory,
+    EndReason,
+    HoldMention,
     Item,
     LinkOrigin,
+    Mention,
     Page,
     PageKey,
     PageType,
     PromotionStatus,
+    RemoveSection,
     Section,
     SetParent,
+    Sighting,
+    TitlePage,
     WriteLink,
+    WriteSummary,
 )
 from compiler.plan.upkeep import ActRefused
 from compiler.state.reducer import RemainingCaps, fold
@@ -50,6 +60,20 @@ def wiki() -> dict[PageKey, Page]:
         sections=(Section("notes", "Notes", f"Part of [**Food**]({FOOD.path}) in [**Austin**]({HUB.path})."),),
     )
     return {HUB: hub, FOOD: food, LOLA: lola, SUERTE: leaf(SUERTE, "Suerte")}
+
+
+def test_every_memory_that_an_item_names_counts_as_cited() -> None:
+    one, other = CitedMemory("m1", b"1"), CitedMemory("m2", b"2")
+    seen = Mention("lola", "Lola", sightings=(Sighting(other, "Lola waved.", datetime(2026, 3, 1, tzinfo=UTC)),))
+    of_item: dict[Item, set[str]] = {
+        WriteSummary(LOLA, "A bar.", (one,)): {"m1"},
+        TitlePage(LOLA, "Lola", (other,)): {"m2"},
+        HoldMention(seen): {"m2"},
+        EndMemory(one, other, EndReason.CORRECTED, "no more"): {"m1", "m2"},
+        RemoveSection(LOLA, "notes"): set(),
+    }
+    for item, cited in of_item.items():
+        assert upkeep.cited([item]) == cited
 
 
 def after(pages: dict[PageKey, Page], items: tuple[Item, ...]) -> dict[PageKey, Page]:
