@@ -55,7 +55,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The results: seconds of each answered and each refused call, refusals by code, and the last answer.
+    """The results: seconds of each answered and each refused call, and refusals by code.
 
     `samples` are some of the answers, for figures that need their contents; `cpu_s` is what the caller's process spent itself.
     """
@@ -64,8 +64,6 @@ class Heard:
     answered_s: list[float] = field(default_factory=list)
     refused_s: list[float] = field(default_factory=list)
     refusals: Counter[str] = field(default_factory=Counter)
-    told_to_retry_count: int = 0
-    last: bytes = b""
     samples: list[bytes] = field(default_factory=list)
     cpu_s: float = 0.0
 
@@ -140,37 +138,34 @@ async def _calling(load: Load) -> Heard:
         method = channel.unary_unary(load.method)
         began, cpu_s = time.perf_counter(), time.process_time()
         heard = Heard(0.0)
-        lasts = await asyncio.gather(*(_loop(load, method, place, heard, began) for place in range(load.width)))
+        await asyncio.gather(*(_loop(load, method, place, heard, began) for place in range(load.width)))
         seconds = time.perf_counter() - began
     return Heard(
         seconds,
         heard.answered_s,
         heard.refused_s,
         heard.refusals,
-        heard.told_to_retry_count,
-        lasts[0],
         heard.samples,
         time.process_time() - cpu_s,
     )
 
 
-async def _loop(load: Load, method: grpc.aio.UnaryUnaryMultiCallable, place: int, heard: Heard, began: float) -> bytes:
-    last, ends, jitter = b"", began + load.seconds, Random(place)
+async def _loop(load: Load, method: grpc.aio.UnaryUnaryMultiCallable, place: int, heard: Heard, began: float) -> None:
+    ends, jitter = began + load.seconds, Random(place)
     await asyncio.sleep(max(load.pause_s, load.pause_after_refusal_s) * place / load.width)
     turn = place % len(load.requests)
     for request in cycle(load.requests[turn:] + load.requests[:turn]):
         sent = time.perf_counter()
         if sent >= ends or len(heard.answered_s) >= load.most_calls:
-            return last
+            return
         try:
-            last = await method(request, metadata=load.metadata, timeout=load.timeout_s)
+            answer = await method(request, metadata=load.metadata, timeout=load.timeout_s)
             heard.answered_s.append(time.perf_counter() - sent)
             if len(heard.answered_s) % _SAMPLE_EVERY == 1:
-                heard.samples.append(last)
+                heard.samples.append(answer)
             if load.pause_s:
                 await asyncio.sleep(load.pause_s)
         except grpc.aio.AioRpcError as error:
             heard.refused_s.append(time.perf_counter() - sent)
             heard.refusals[error.code().name] += 1
             await asyncio.sleep(load.pause_after_refusal_s * jitter.uniform(0.5, 1.5))
-    return last

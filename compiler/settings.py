@@ -69,21 +69,22 @@ WHOLE_SIGHT = Sight(candidate_budget_tokens=10_000_000, max_candidates=2_000, ma
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Lease, retries, and the limits of a reconciliation that no operator confirmed.
+    """Retries, crashes, and the limits of a reconciliation that no operator confirmed.
 
-    With `extractive_takes_over`, a job whose model fails is finished by the extractive planner.
+    With `extractive_takes_over`, a job whose model fails is finished by the extractive planner. After
+    `crashes_before_single_memory` crashes a batch is one memory, and after `crashes_before_quarantine` that one is set aside.
     """
 
-    lease_s: float = 60.0
     max_attempts: int = 5
     retry_delay_s: float = 30.0
     throttled_delay_s: float = 60.0
     failing_delay_s: float = 60.0
     longest_failing_delay_s: float = 3_600.0
     extractive_takes_over: bool = False
-    crashes_before_halving: int = 3
-    archive_share_needing_word: float = 0.2
-    archive_pages_needing_word: int = 10
+    crashes_before_single_memory: int = 3
+    crashes_before_quarantine: int = 5
+    largest_unconfirmed_archive_share: float = 0.2
+    largest_unconfirmed_archive_pages: int = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ async def _ask_all(site: Site, turns: Sequence[Turn], *, timeout_s: float, into:
 
 
 async def _short(site: Site, every: Sequence[Turn], count: int) -> list[Figure]:
-    answers, quick = Answers(), 0
+    answers = Answers()
     running = await _running_count()
     with _busy(max(0, LOAD - running)):
         for place in range(count):

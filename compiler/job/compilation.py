@@ -74,7 +74,7 @@ class Claim:
 
 
 async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
-    """Run the job and return its outcome; its work is committed. Raises LeaseLost; other errors become the outcome."""
+    """Run the job and return its outcome, after its work was committed. Raises LeaseLost; other errors become the outcome."""
     made = await engine.planner_for(access, claim.job)
     deps = LeafDeps(made.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer)
     figures = metrics.merged(metrics.empty(), claim.job.metrics)
@@ -171,7 +171,7 @@ def _sifted(run: Run, fresh: tuple[BatchMemory, ...]) -> tuple[tuple[BatchMemory
     """Return the memories worth reading, and the ledger rows of all; memories that crash workers are quarantined unread."""
     kept, dropped = intake.sift(fresh)
     reasons = {one.memory_id: one.reason for one in dropped}
-    if run.row.crashes >= run.settings.patience.crashes_before_halving + 2:
+    if run.row.crashes >= run.settings.patience.crashes_before_quarantine:
         reasons, kept = dict.fromkeys((one.memory_id for one in fresh), "crashed_the_worker"), ()
     return kept, tuple(entry(memory, reasons.get(memory.memory_id, "")) for memory in fresh)
 

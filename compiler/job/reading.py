@@ -66,7 +66,7 @@ def fresh(memories: Iterable[BatchMemory], known: Mapping[str, LedgerEntry]) -> 
 
 def _most(run: Run) -> int:
     """Return the most memories in a batch: 1 after several workers crashed on it."""
-    is_crashing = run.row.crashes >= run.settings.patience.crashes_before_halving
+    is_crashing = run.row.crashes >= run.settings.patience.crashes_before_single_memory
     return 1 if is_crashing else run.settings.caps.record_page_size
 
 

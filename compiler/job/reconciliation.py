@@ -104,5 +104,6 @@ async def _check_share(
     patience = engine.settings.patience
     whole = await candidates.count_active(connection, scope)
     emptied = await candidates.count_resting_on(connection, scope, lost)
-    if emptied > patience.archive_pages_needing_word and emptied > whole * patience.archive_share_needing_word:
+    most_pages = max(patience.largest_unconfirmed_archive_pages, whole * patience.largest_unconfirmed_archive_share)
+    if emptied > most_pages:
         raise ListingUnsafe(f"{emptied} of {whole} pages rest on memories that are not listed")

@@ -75,14 +75,13 @@ class ReplayedLog:
 
     `outdated` counts batches that other rules planned; if there are any, none was replayed. `unreplayable_from` is the
     number of the first batch that could not be replayed exactly, 0 for none, and `reason` says why; with `is_stopped`
-    nothing after it was replayed, and nothing compared. `model_calls` is always 0.
+    nothing after it was replayed, and nothing compared.
     """
 
     batches: int = 0
     pages: int = 0
     differences: tuple[str, ...] = ()
     unreplayable: int = 0
-    model_calls: int = 0
     outdated: int = 0
     unreplayable_from: int = 0
     reason: str = ""

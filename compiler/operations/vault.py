@@ -1,6 +1,6 @@
 """Exports the wiki as markdown files with front matter, one per page, for other programs.
 
-Pure except for reads. Links between pages become links between files; front matter is YAML whose values are JSON.
+Reads the wiki; writes nothing. Links between pages become links between files; front matter is YAML whose values are JSON.
 """
 
 from __future__ import annotations

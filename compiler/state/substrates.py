@@ -120,7 +120,7 @@ class PostgresSubstrate:
         self._pool = pool
 
     def feed(self, scope: Scope) -> Feed:
-        """Return that the feed is numbered and has no lag."""
+        """Return a numbered feed without lag."""
         return Feed()
 
     def resume(self, scope: Scope, cursor: str) -> str:
@@ -245,7 +245,7 @@ def _plain(value: object) -> object:
 
 
 def composed(text: str) -> str:
-    """Return the text with each letter and its accent as one character, as names are looked for; some systems have them apart."""
+    """Return the text in NFC, because names are compared letter by letter and some systems store accents separately."""
     return normalize("NFC", text)
 
 

@@ -33,7 +33,6 @@ from compiler.plan.contract import (
 from compiler.plan.edge_types import SOLE_TYPES, TypedEdge, first_moment
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import ending, writing
-from compiler.plan.judging.finishing import Bodies, finish, references
 from compiler.plan.judging.once import once
 from compiler.plan.names import naming
 from compiler.plan.names.locating import located, tags_at
@@ -45,8 +44,6 @@ from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import HeldName, PageUpdate, Proposal, ProposedLink, ProposedName, ProposedPage
 from compiler.plan.text import markdown
 from compiler.plan.vocabulary import Vocabulary
-
-__all__ = ["Bodies", "decide", "finish", "references"]
 
 _COUNTED_AS = {"exact": "alias_dedup_merged", "derived": "alias_dedup_merged", "fuzzy": "fuzzy_dedupe_merges"}
 

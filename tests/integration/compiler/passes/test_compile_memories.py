@@ -361,7 +361,7 @@ async def test_operator_may_let_a_sweep_archive_most_pages(pools: Pools) -> None
     await write_and_compile(pools, journal(30), engine_on(pools))
     substrate = OtherListing(pools.background)
     substrate.listed = MemoryListing({"m00000": ListingRow("", text_hash(journal(1)[0].text))}, is_complete=True)
-    careful = replace(CompileSettings(), patience=Patience(archive_pages_needing_word=2))
+    careful = replace(CompileSettings(), patience=Patience(largest_unconfirmed_archive_pages=2))
     engine = engine_on(pools, substrate=substrate, clock=Clock(NOW + timedelta(minutes=6)), settings=careful)
     with pytest.raises(ListingUnsafe):
         await sweep(engine, pools.background, SCOPE)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.plan.contract import CreatePage
-from compiler.plan.judging import leaf
+from compiler.plan.judging import finishing, leaf
 from compiler.plan.names.merge import Matches
 from compiler.plan.text.markdown import unescape
 from compiler.planners import extractive
@@ -29,7 +29,7 @@ def test_every_sentence_is_in_a_memory_that_its_section_cites(texts: list[str]) 
     seen = batch(*memories)
     decision = leaf.decide(seen, extractive.plan_leaf(seen), Matches())
     by_id = {one.memory_id: one for one in memories}
-    for item in leaf.finish(decision, {}, {}):
+    for item in finishing.finish(decision, {}, {}):
         for one in item.page.sections if isinstance(item, CreatePage) else ():
             cited = [by_id[it.memory_id].text for it in one.sources]
             assert all(any(sentence in text for text in cited) for sentence in sentences_of(one.body_md))

@@ -185,11 +185,11 @@ def test_link_follows_a_proposed_page_to_its_final_page() -> None:
 )
 def test_final_check_removes_wiki_syntax_and_bad_links(body: str) -> None:
     decision = decided(Proposal(new_pages=(new_page("Uchi", body, "m1"), new_page("Maria", "Friend.", "m1"))))
-    items = leaf.finish(decision, {}, {})
+    items = finishing.finish(decision, {}, {})
     texts = [one.body_md for item in items if isinstance(item, CreatePage) for one in item.page.sections]
     assert "[[" not in "".join(texts)
     assert set(references(texts).pages) <= {UCHI, PageKey(PageType.ENTITY, "maria")}
-    again = leaf.finish(PlanDecision(items), {}, {})
+    again = finishing.finish(PlanDecision(items), {}, {})
     assert again == items
 
 
@@ -197,7 +197,7 @@ def test_written_body_replaces_its_section_and_an_empty_one_removes_it() -> None
     standing = page("Uchi", section("Sushi place.", "m0"))
     decision = decided(Proposal(new_pages=(new_page("Uchi", "Opened in 2003.", "m2"),)), of=batch(M2, pages=[standing]))
     assert finishing.references(decision, {(UCHI, "overview"): "With **Maria**"}).names == ("maria",)
-    written = leaf.finish(decision, {(UCHI, "overview"): "Sushi since 2003."}, {})[0]
+    written = finishing.finish(decision, {(UCHI, "overview"): "Sushi since 2003."}, {})[0]
     assert isinstance(written, WriteSection)
     assert written.section.body_md == "Sushi since 2003."
-    assert RemoveSection(UCHI, "overview") in leaf.finish(decision, {(UCHI, "overview"): " "}, {})
+    assert RemoveSection(UCHI, "overview") in finishing.finish(decision, {(UCHI, "overview"): " "}, {})
