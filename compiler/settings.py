@@ -52,7 +52,8 @@ class Costs:
 class Sight:
     """Limits of the part of the wiki that a batch is shown, and the most characters of memories in one prompt.
 
-    `likeness` and `nearness` are the least trigram and vector similarity (0 to 1) of candidate pages.
+    `likeness` and `nearness` are the least trigram and vector similarity (0 to 1) of candidate pages. With `has_outlines`, an
+    aggregation without a model is shown those changed pages without their texts that cannot change a hub.
     """
 
     candidate_budget_tokens: int = 12_000
@@ -62,6 +63,7 @@ class Sight:
     likeness: float = 0.4
     nearness: float = 0.5
     max_memory_chars: int = 120_000
+    has_outlines: bool = True
 
 
 WHOLE_SIGHT = Sight(candidate_budget_tokens=10_000_000, max_candidates=2_000, max_mentions=20_000)

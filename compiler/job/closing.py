@@ -90,8 +90,7 @@ async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
     """Aggregate the next window of changed pages; return False if nothing was done or a cap cut the plan."""
     _, reached, is_failed = await _reached(run)
     behind = reached or (run.row.aggregated_revision, "", "")
-    is_by_rules = run.deps.is_extractive
-    look = Look(behind, run.most_aggregated, is_linking, is_for_change=is_failed, is_by_rules=is_by_rules)
+    look = replace(_window(run, behind), is_linking=is_linking, is_for_change=is_failed)
     return await _until_done(run, since, partial(_planned, run, look)) and not _is_cut(run)
 
 
@@ -100,7 +99,7 @@ async def _promote(run: Run, since: int) -> bool:
 
     Without this, the time of a section's promotion would depend on the number of jobs.
     """
-    look = Look((run.row.aggregated_revision, "", ""), run.most_aggregated, is_linking=False, is_by_rules=True)
+    look = _window(run, (run.row.aggregated_revision, "", ""))
 
     async def plan(memories: tuple[BatchMemory, ...]) -> Planned | None:
         planned = await _planned(run, look, memories)
@@ -108,6 +107,13 @@ async def _promote(run: Run, since: int) -> bool:
         return planned if is_change else None
 
     return await _until_done(run, since, plan) and not _is_cut(run)
+
+
+def _window(run: Run, since: Place) -> Look:
+    deps = run.deps
+    return Look(
+        since, run.most_aggregated, is_linking=False, is_by_rules=deps.is_extractive, is_whole=deps.is_shown_whole
+    )
 
 
 async def _planned(run: Run, look: Look, memories: tuple[BatchMemory, ...]) -> Planned | None:

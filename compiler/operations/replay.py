@@ -291,7 +291,7 @@ class _Replay:
         access, options = OpenTransactionAccess(self.connection, self.aside), batch.options
         since = self.reached or (run.row.aggregated_revision, "", "")
         most, is_linking = int(options.get("most", _PLENTY)), bool(options.get("is_linking", False))
-        look = Look(since, most, is_linking, is_by_rules=run.deps.is_extractive)
+        look = Look(since, most, is_linking, is_by_rules=run.deps.is_extractive, is_whole=run.deps.is_shown_whole)
         if "failed" in options:
             return await aggregation.pass_over(access, look, str(options["failed"]))
         return await aggregation.plan_aggregation(access, run.deps, memories, look)

@@ -66,6 +66,11 @@ class LeafDeps:
         """Whether the extractive planner plans: it costs nothing, and is shown more of the wiki than a model."""
         return self.planner.name == extractive.NAME
 
+    @property
+    def is_shown_whole(self) -> bool:
+        """Whether an aggregation is shown every changed page whole; the extractive planner decides the same either way."""
+        return not (self.is_extractive and self.settings.sight.has_outlines)
+
 
 @dataclass(frozen=True, slots=True)
 class Planned:

@@ -66,9 +66,9 @@ class Look:
     """The window of an aggregation: at most `most` pages that changed after `since`.
 
     With `is_linking`, a new hub's children are linked to it by the memories that they cite, whenever these were read. With
-    `is_for_change`, pages that only wait for promotion do not start an aggregation, because the last one failed. A model
-    is shown every changed page whole; the extractive planner (`is_by_rules`) only those that may change a hub, but all members
-    of a hub, changed or not.
+    `is_for_change`, pages that only wait for promotion do not start an aggregation, because the last one failed. With
+    `is_by_rules` the extractive planner plans: it is shown all members of a hub, changed or not. With `is_whole` every changed
+    page is shown whole; else only those that may change a hub.
     """
 
     since: Place
@@ -76,11 +76,7 @@ class Look:
     is_linking: bool
     is_for_change: bool = False
     is_by_rules: bool = False
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every changed page is shown whole; the extractive planner decides the same either way."""
-        return not self.is_by_rules
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

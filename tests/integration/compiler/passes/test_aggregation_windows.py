@@ -11,7 +11,7 @@ import pytest
 
 from compiler.plan.batch import AggregationView
 from compiler.planners.planner import ExtractivePlanner, Proposed
-from compiler.state.views import Look
+from compiler.settings import CompileSettings, Sight
 from store.content.memories import NewMemory
 from store.db.postgres import Pools
 from store.scope import Scope
@@ -90,7 +90,7 @@ async def test_wiki_is_the_one_of_an_aggregation_over_every_changed_page(
 ) -> None:
     entries, rounds = corpus(600 if is_soak else 72), 4
     part, whole = (Scope(UUID(int=tenant), UUID(int=9)) for tenant in (851, 852))
-    planner = Watching()
+    planner, seeing = Watching(), CompileSettings(sight=Sight(has_outlines=False))
     made: set[str] = set()
     for number in range(rounds):
         clock = Clock(NOW + timedelta(minutes=6 * number))
@@ -100,9 +100,7 @@ async def test_wiki_is_the_one_of_an_aggregation_over_every_changed_page(
             await write(pools, [*new, *edited], scope=scope, now=clock())
             await wish(pools, scope=scope, now=clock())
         await compiled(pools, engine_on(pools, clock=clock, planner=planner), scope=part)
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(Look, "is_whole", True)
-            await compiled(pools, engine_on(pools, clock=clock), scope=whole)
+        await compiled(pools, engine_on(pools, clock=clock, settings=seeing), scope=whole)
         wiki = await wiki_of(pools, scope=part)
         assert wiki == await wiki_of(pools, scope=whole)
         made |= {name for name in wiki if name.startswith("page /wiki/topic/")}
