@@ -186,18 +186,22 @@ class Governance:
     ) -> ChangeSetView:
         """Accept, reject or edit an item of an open change set. No scan proposes a rejected item again.
 
-        An edit is merged into the item's term. With a revision above 0, raises VersionConflict if the set has changed since. Also
-        raises NotFound, InvalidArgument, FailedPrecondition.
+        An edit is merged into the item's term. With a revision above 0, raises VersionConflict if the set has changed since, unless
+        this caller has ruled the same before: a repeat changes nothing. Also raises NotFound, InvalidArgument, FailedPrecondition.
         """
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await self._hold(connection, tenant_id)
-            await _open(connection, tenant_id, change_set_id, revision=revision)
+            opened = await _open(connection, tenant_id, change_set_id)
             items = await change_sets.items(connection, tenant_id, change_set_id)
             item = next((one for one in items if one.item_id == ruling.item_id), None)
             if item is None:
                 raise NotFound("item of the change set")
             if ruling.edited is not None:
                 ruling = replace(ruling, edited=merged(item.subject_kind, item.value, ruling.edited, field="edited"))
+            if _is_ruled(item, ruling, author):
+                return await views.view(connection, tenant_id, opened)
+            _check_open(opened, revision)
+            if ruling.edited is not None:
                 edited = [replace(one, edited=ruling.edited) if one is item else one for one in items]
                 changes.check_distinct(views.changes_of(edited))
             await change_sets.rule(connection, tenant_id, change_set_id, ruling, author=author)
@@ -367,6 +371,12 @@ async def _open(connection: Connection, tenant_id: UUID, change_set_id: UUID, *,
     found = await _get(connection, tenant_id, change_set_id)
     _check_open(found, revision)
     return found
+
+
+def _is_ruled(item: ChangeItem, ruling: ItemRuling, author: str) -> bool:
+    """Return whether the author has already ruled so."""
+    is_decided = (item.decision, item.decided_by) == (ruling.decision, author)
+    return is_decided and (ruling.edited is None or (item.edited, item.edited_by) == (ruling.edited, author))
 
 
 def _check_open(known: ChangeSet, revision: int = 0) -> None:

@@ -98,6 +98,22 @@ async def test_review_of_an_older_revision_is_refused(governance: Governance) ->
     assert (await governance.approve(TENANT, key, author="joao", revision=2)).version == 1
 
 
+async def test_same_ruling_sent_again_changes_nothing_and_is_no_conflict(governance: Governance) -> None:
+    view = await draft(governance, create("ferry"), create("pier"))
+    key, ids = view.change_set.change_set_id, [one.item.item_id for one in view.items]
+    accepts = ItemRuling(ids[0], ItemDecision.ACCEPTED)
+    edits = ItemRuling(ids[1], ItemDecision.ACCEPTED, {"name": "Jetty"})
+    for revision, ruling in enumerate((accepts, edits), start=1):
+        ruled = await governance.rule(TENANT, key, ruling, author="ines", revision=revision)
+        again = await governance.rule(TENANT, key, ruling, author="ines", revision=revision)
+        assert again == ruled
+        assert again.change_set.revision == revision + 1
+    with pytest.raises(VersionConflict):
+        await governance.rule(TENANT, key, edits, author="joao", revision=2)
+    with pytest.raises(VersionConflict):
+        await governance.rule(TENANT, key, ItemRuling(ids[0], ItemDecision.REJECTED), author="ines", revision=1)
+
+
 async def test_of_two_concurrent_approvals_one_wins_and_one_conflicts(governance: Governance) -> None:
     view = await draft(governance, create("ferry"))
     key = view.change_set.change_set_id
