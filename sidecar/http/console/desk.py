@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
@@ -26,7 +26,7 @@ from sidecar.http.console.writing import aside, render
 from sidecar.rpc.auth.identity import Identity, Role, resolve_scope
 from sidecar.rpc.transport.auditing import OK, Noting, is_noted, named
 from sidecar.rpc.transport.status import TABLE, message_of, row_of
-from sidecar.runtime.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated
+from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound, PermissionDenied, Unauthenticated
 from sidecar.services.audit import AuditLog
 from sidecar.services.bundle import Services
 from sidecar.telemetry.watch import Watch
@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 
 MAX_FORM_BYTES = 16 * 1024
 MAX_FORM_FIELDS = 100
+SHOWN_OWNER = "shown_owner"
 _TRIED_AT_ONCE = 2
 
 Authenticate = Callable[[str], Awaitable[Identity]]
@@ -138,7 +139,7 @@ class Visit:
 
     def tell(self, text: str, *, undo: str = "", undo_text: str = "Undo", **fields: str) -> None:
         """Show a message on the next page, with an undo button if `undo` is set."""
-        self.session.notes.append(Note(text, undo, undo_text, fields))
+        self.session.notes.append(Note(text, undo, undo_text, {SHOWN_OWNER: self.session.owner, **fields}))
 
     def require_admin(self) -> None:
         """Raise PermissionDenied unless the visitor is an admin."""
@@ -149,8 +150,13 @@ class Visit:
 Work = Callable[[Visit], Awaitable[Response]]
 
 
-def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",)) -> Route:
-    """Return the route of a page for signed-in visitors. Jobs that a post queues are linked to its span."""
+def route(
+    desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",), is_about_owner: bool = True
+) -> Route:
+    """Return the route of a page for signed-in visitors. Jobs that a post queues are linked to its span.
+
+    With `is_about_owner`, a form of a page that showed another owner than the session does now is refused.
+    """
 
     async def watched(request: Request) -> Response:
         if request.method != "POST":
@@ -167,7 +173,8 @@ def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",
             return _to_sign_in(request)
         try:
             identity = await desk.authenticate(session.token)
-            return await _audited(path, Visit(desk, request, session, identity, {}), work)
+            form = await _form(request, session, is_about_owner=is_about_owner)
+            return await _audited(path, Visit(desk, request, session, identity, form), work)
         except Unauthenticated:
             desk.sessions.close(session_id)
             return _to_sign_in(request)
@@ -186,14 +193,12 @@ def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",
 async def _audited(path: str, visit: Visit, work: Work) -> Response:
     """Return the page, and record an audit entry if such requests are audited."""
     desk, request, session = visit.desk, visit.request, visit.session
-    form = await _form(request, session)
-    form_visit = replace(visit, form=form)
     if desk.audit is None or not is_noted(visit.identity, path):
-        return await work(form_visit)
-    object_ids = named({**request.path_params, **form})
+        return await work(visit)
+    object_ids = named({**request.path_params, **visit.form})
     method = f"{request.method} {path}"
     with Noting(desk.audit, visit.identity, "console", method, owner=session.owner, named=object_ids) as noted:
-        response = await work(form_visit)
+        response = await work(visit)
         noted.outcome = OK if response.status_code < HTTPStatus.BAD_REQUEST else str(response.status_code)
         return response
 
@@ -266,12 +271,15 @@ async def read_form(request: Request) -> dict[str, str]:
     return {name: values[-1] for name, values in fields.items()}
 
 
-async def _form(request: Request, session: ConsoleSession) -> Mapping[str, str]:
+async def _form(request: Request, session: ConsoleSession, *, is_about_owner: bool) -> Mapping[str, str]:
     if request.method != "POST":
         return {}
     form = await read_form(request)
     if not session.is_csrf_token(form.get("csrf_token", "")):
         raise PermissionDenied
+    # Tabs share the session and its owner, and owners may have memories and pages of the same id.
+    if is_about_owner and form.get(SHOWN_OWNER, session.owner) != session.owner:
+        raise FailedPrecondition("form", "is of a page of another owner than is shown now; open the page again")
     return form
 
 

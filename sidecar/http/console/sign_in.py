@@ -49,7 +49,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
         Route("/login", sign_in, methods=["POST"]),
         route(desk, "/logout", sign_out, methods=["POST"]),
         route(desk, "/owner", show_owners),
-        route(desk, "/owner", choose_owner, methods=["POST"]),
+        route(desk, "/owner", choose_owner, methods=["POST"], is_about_owner=False),
     ]
 
 

@@ -186,8 +186,8 @@ class Governance:
     ) -> ChangeSetView:
         """Accept, reject or edit an item of an open change set. No scan proposes a rejected item again.
 
-        An edit is merged into the item's term. With a revision above 0, raises VersionConflict if the set has changed since, unless
-        this caller has ruled the same before: a repeat changes nothing. Also raises NotFound, InvalidArgument, FailedPrecondition.
+        An edit is merged into the item's term. With a revision above 0, raises VersionConflict if the set has changed since. The
+        same ruling by the same author again changes nothing. Also raises NotFound, InvalidArgument, FailedPrecondition.
         """
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await self._hold(connection, tenant_id)

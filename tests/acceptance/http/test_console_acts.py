@@ -159,6 +159,31 @@ async def test_backend_is_switched_off_with_a_reason_and_on_again(desk: Site) ->
         assert (await post(admin, "/sources/backend", backend="bank", on="0", reason="x" * 501)).status_code == 400
 
 
+async def test_form_of_a_page_about_another_owner_is_refused(desk: Site) -> None:
+    """Two tabs share the session and its owner, and owners may have memories of the same id."""
+    eve = desk.caller(owner="eve")
+    await eve.Retain(memory_pb2.RetainRequest(memories=[memory_pb2.NewMemory(memory_id="boat-dock", text="Eve rows.")]))
+    async with browser(desk, admin=True) as admin:
+        page = await admin.get("/from/memory?id=boat-dock")
+        fields = dict(re.findall(r'name="([^"]+)" value="([^"]*)"', page.text.partition("/from/memory/status")[2]))
+        switched = await post(admin, "/sources/switch", source="wiki", on="0")
+        await admin.post("/owner", data={"csrf_token": fields["csrf_token"], "shown_owner": "mara", "owner": "eve"})
+        refused = await admin.post("/from/memory/status", data=fields | {"id": "boat-dock", "status": "rejected"})
+        assert refused.status_code == 409
+        assert "another owner" in refused.text
+        assert (await undone(admin, switched.text)).status_code == 409
+        fresh = await admin.get("/from/memory?id=boat-dock")
+        fields = dict(re.findall(r'name="([^"]+)" value="([^"]*)"', fresh.text.partition("/from/memory/status")[2]))
+        done = await admin.post("/from/memory/status", data=fields | {"id": "boat-dock", "status": "rejected"})
+        assert done.status_code == 303
+    held = (await eve.GetMemory(memory_pb2.GetMemoryRequest(memory_id="boat-dock"))).memory
+    kept = (await desk.caller().GetMemory(memory_pb2.GetMemoryRequest(memory_id="boat-dock"))).memory
+    assert [one.status for one in (held, kept)] == [
+        memory_pb2.MEMORY_STATUS_REJECTED,
+        memory_pb2.MEMORY_STATUS_ACCEPTED,
+    ]
+
+
 async def test_acts_need_an_admin(desk: Site) -> None:
     async with browser(desk) as agent:
         for place in ("/sources/switch", "/sources/backend", "/quarantine/retry", "/compiles/start"):
