@@ -177,6 +177,14 @@ def serving_pid(pgdata: Path) -> int | None:
     return pid if os.fsencode(pgdata) in arguments else None
 
 
+def is_stopping(pgdata: Path) -> bool:
+    """Return whether the server of this directory has recorded that it is stopping."""
+    try:
+        return (pgdata / "postmaster.pid").read_bytes().rstrip().endswith(b"\nstopping")
+    except OSError:
+        return False
+
+
 def _clear_stale_locks(layout: Layout) -> None:
     """Make Postgres treat a dead server's lock files as stale, even if its process number is in use again.
 

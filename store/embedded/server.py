@@ -34,6 +34,7 @@ _START_DEADLINE_S = 60.0
 _CONNECT_DEADLINE_S = 5.0
 _WATCH_S = 0.5
 _SOCKET_DEADLINE_S = 3.0  # a server creates its socket right after its start and removes it last
+_STOPPING_DEADLINE_S = 20.0  # longer than calls take to drain, as everything is stopped when the machine is shut down
 
 
 class _State(enum.Enum):
@@ -111,13 +112,14 @@ class EmbeddedPostgres:
             self._users_lock.release()
 
     async def keep_running(self) -> NoReturn:
-        """Watch the server, restart it whenever it or its socket is gone, and keep its log short.
+        """Watch the server, restart it whenever it or its socket is gone or it takes no more connections, and keep its log short.
 
         Runs until cancelled or failed. Raises the same errors as `start`.
         """
         while True:
             await asyncio.sleep(_WATCH_S)
-            is_whole = postmaster.serving_pid(self._layout.pgdata) is not None and self._layout.socket.exists()
+            is_running = postmaster.serving_pid(self._layout.pgdata) is not None
+            is_whole = is_running and self._layout.socket.exists() and not postmaster.is_stopping(self._layout.pgdata)
             if not is_whole and await self._probe() is not _State.READY:
                 log.warning("embedded_postgres_lost", extra={"data_dir": str(self._layout.root)})
                 await self.start()
@@ -137,25 +139,35 @@ class EmbeddedPostgres:
         """Wait until the server answers and has its database."""
         give_up_at = time.monotonic() + _START_DEADLINE_S
         launch: postmaster.Launch | None = None
-        deaf_since, deaf_most_s = math.inf, _SOCKET_DEADLINE_S
+        deaf_since, slowness = math.inf, 1
         for pause_s in postmaster.pauses():
             if (state := await self._probe()) is _State.READY:
                 return
             if time.monotonic() >= give_up_at:
                 raise PostgresDidNotStart(launch.last_words() if launch else f"it does not answer in {self._layout}")
             is_running = postmaster.serving_pid(self._layout.pgdata) is not None
-            is_deaf = is_running and state is _State.ABSENT
-            deaf_since = min(deaf_since, time.monotonic()) if is_deaf else math.inf
+            deaf_most_s = self._patience_s(state) if is_running else math.inf
+            deaf_since = min(deaf_since, time.monotonic()) if deaf_most_s < math.inf else math.inf
             if state is _State.EMPTY:
                 await self._create_database()
             elif state is _State.ABSENT and not is_running:
                 launch = await self._launch(launch)
-            elif time.monotonic() - deaf_since >= deaf_most_s:
-                log.warning("embedded_postgres_without_socket", extra={"data_dir": str(self._layout.root)})
+            elif time.monotonic() - deaf_since >= slowness * deaf_most_s:
+                event = "embedded_postgres_without_socket" if state is _State.ABSENT else "embedded_postgres_stopping"
+                log.warning(event, extra={"data_dir": str(self._layout.root)})
                 await postmaster.shut_down(self._layout.pgdata)
-                launch, deaf_most_s = None, 2 * deaf_most_s  # the machine is slow: give the next launch more time
+                launch, slowness = None, 2 * slowness  # the machine is slow: give the next launch more time
                 give_up_at = time.monotonic() + _START_DEADLINE_S
             await asyncio.sleep(pause_s)
+
+    def _patience_s(self, state: _State) -> float:
+        """Return how long a running server may stay in that state before it is replaced; infinity for a state that passes.
+
+        A server that was asked to stop refuses connections, but runs until its last client leaves.
+        """
+        if state is _State.BUSY and postmaster.is_stopping(self._layout.pgdata):
+            return _STOPPING_DEADLINE_S
+        return _SOCKET_DEADLINE_S if state is _State.ABSENT else math.inf
 
     async def _launch(self, earlier: postmaster.Launch | None) -> postmaster.Launch:
         """Return the current launch, or a new one if there is none or its failure was transient."""

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from itertools import islice
@@ -16,7 +17,7 @@ import asyncpg
 import pytest
 import uvloop
 
-from store.embedded import postmaster
+from store.embedded import postmaster, server
 from store.embedded.binaries import server_account
 from store.embedded.layout import PORT, Layout
 from store.embedded.locks import FileLock
@@ -200,6 +201,23 @@ async def test_running_server_without_its_socket_is_replaced(data_dir: Path) -> 
         await until(lambda: postmaster.serving_pid(data_dir / "pgdata") not in {None, deaf})
         await postgres.start()
         assert await remembers(postgres.dsn, word)
+        keeper.cancel()
+        await asyncio.gather(keeper, return_exceptions=True)
+
+
+async def test_server_asked_to_stop_that_waits_for_its_clients_is_replaced(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_STOPPING_DEADLINE_S", 1.0)
+    async with EmbeddedPostgres(data_dir) as postgres:
+        word = await remember(postgres.dsn)
+        keeper = asyncio.create_task(postgres.keep_running())
+        client, stopping = await asyncpg.connect(postgres.dsn), serving_pid(data_dir)
+        os.kill(stopping, signal.SIGTERM)  # it takes no more connections, and ends once the last client has left
+        await until(lambda: postmaster.serving_pid(data_dir / "pgdata") not in {None, stopping})
+        await postgres.start()
+        assert await remembers(postgres.dsn, word)
+        client.terminate()
         keeper.cancel()
         await asyncio.gather(keeper, return_exceptions=True)
 
