@@ -52,7 +52,7 @@ class Sidecar(BlockingCalls):
 
     def close(self) -> None:
         """Close the channels; running calls fail."""
-        for channel in self._channels.all():
+        for channel in self._channels.leave():
             channel.close()
 
     def taking(self, stance: Stance) -> Sidecar:

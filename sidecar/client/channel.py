@@ -14,7 +14,7 @@ from typing import Any
 
 import grpc
 
-from sidecar.client.errors import TargetUnusable
+from sidecar.client.errors import TargetUnusable, client_closed
 
 MAX_MESSAGE_BYTES = 48 * 1024 * 1024
 KEEPALIVE_MS = 30_000
@@ -79,14 +79,26 @@ class Channels:
         self._clock = clock
         self._looked_s = -_LOOK_EVERY_S
         self._lock = threading.Lock()
+        self.is_closed = False
 
     def all(self) -> list[Any]:
         """Return every channel that was opened."""
         return list(self._channels)
 
+    def leave(self) -> list[Any]:
+        """Return every channel, for its caller to close. No channel is opened or used from now on."""
+        with self._lock:
+            self.is_closed = True
+            return list(self._channels)
+
     def next(self) -> tuple[int, Any]:
-        """Return the index of the next channel, and the channel; a skipped channel only if all are skipped."""
+        """Return the index of the next channel, and the channel; a skipped channel only if all are skipped.
+
+        Raises a SidecarCallError once the client is closed.
+        """
         self._look()
+        if self.is_closed:
+            raise client_closed()
         number, now_s = len(self._channels), self._clock()
         start = next(self._turn)
         places = [(start + offset) % number for offset in range(number)]
@@ -111,7 +123,7 @@ class Channels:
             return
         with self._lock:
             self._looked_s = now_s
-            while Path(f"{_socket_path(self._target)}.{len(self._channels) + 1}").exists():
+            while not self.is_closed and Path(f"{_socket_path(self._target)}.{len(self._channels) + 1}").exists():
                 self._rests.append(_Rest())
                 self._channels.append(self._open_one(f"{self._target}.{len(self._channels) + 1}"))
 

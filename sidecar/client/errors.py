@@ -60,6 +60,11 @@ _KINDS_BY_REASON: dict[str, type[SidecarCallError]] = dict.fromkeys(
 )
 
 
+def client_closed() -> SidecarCallError:
+    """Return the error of a call of a closed client, also of one that ran when it was closed."""
+    return SidecarCallError("The client is closed; open another one.", code="CANCELLED")
+
+
 def failure(error: Any, target: str) -> SidecarCallError:
     """Return the error of a failed call to that address, with its details and a text for users."""
     code = error.code().name

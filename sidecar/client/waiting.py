@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 from itertools import count
@@ -12,7 +13,7 @@ import grpc
 from sidecar.client.calls import WaitingCalls
 from sidecar.client.channel import Channels, Tls, opened
 from sidecar.client.contract import Exchange, Stance, exchange, health_check, health_of, moves_on, repeatable
-from sidecar.client.errors import failure
+from sidecar.client.errors import client_closed, failure
 from sidecar.client.requests.request import Request
 
 A = TypeVar("A")
@@ -52,7 +53,7 @@ class AsyncSidecar(WaitingCalls):
 
     async def close(self) -> None:
         """Close the channels; running calls fail."""
-        for channel in self._channels.all():
+        for channel in self._channels.leave():
             await channel.close()
 
     def taking(self, stance: Stance) -> AsyncSidecar:
@@ -67,6 +68,9 @@ class AsyncSidecar(WaitingCalls):
             place, one = await self._exchange(request)
             try:
                 response = await one.call(one.message, **one.options)
+            except asyncio.CancelledError:
+                self._raise_if_closed()
+                raise
             except grpc.RpcError as error:
                 if not moves_on(self._channels, place, request, error) or tried == len(self._channels.all()):
                     raise failure(error, self._target) from error
@@ -84,6 +88,9 @@ class AsyncSidecar(WaitingCalls):
             async for response in responses:
                 answer: A = request.reads(response)
                 yield answer
+        except asyncio.CancelledError:
+            self._raise_if_closed()
+            raise
         except grpc.RpcError as error:
             moves_on(self._channels, place, request, error)
             raise failure(error, self._target) from error
@@ -96,8 +103,17 @@ class AsyncSidecar(WaitingCalls):
         one = health_check(channel, deadline_s=deadline_s, waits=waits)
         try:
             return health_of(await one.call(one.message, **one.options))
+        except asyncio.CancelledError:
+            self._raise_if_closed()
+            raise
         except grpc.RpcError as error:
             raise failure(error, self._target) from error
+
+    def _raise_if_closed(self) -> None:
+        """Raise a SidecarCallError if the client was closed during a call: gRPC then raises what a cancelled task would get."""
+        task = asyncio.current_task()
+        if self._channels.is_closed and not (task and task.cancelling()):
+            raise client_closed()
 
     async def _exchange(self, request: Request[A]) -> tuple[int, Exchange]:
         """Return the index of the next channel, and the call on it."""

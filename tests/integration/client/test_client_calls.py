@@ -219,3 +219,32 @@ def test_threads_may_share_a_client(service: Service) -> None:
     with Sidecar(service.target, "t") as sidecar, ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda _: sidecar.list_threads(), range(32)))
     assert len(answers) == len(service.calls) == 32
+
+
+async def test_call_of_a_client_that_is_closed_meanwhile_fails_and_is_not_cancelled(service: Service) -> None:
+    arrived, ended = threading.Event(), threading.Event()
+
+    def hang(request: Any, context: Any) -> None:
+        arrived.set()
+        ended.wait(10)
+
+    service.answer = hang
+    sidecar = AsyncSidecar(service.target, "t")
+    running = asyncio.create_task(sidecar.list_threads())
+    await asyncio.to_thread(arrived.wait, 10)
+    await sidecar.close()
+    with pytest.raises(SidecarCallError, match="The client is closed"):
+        await running
+    ended.set()
+
+
+async def test_call_of_a_closed_client_is_refused(service: Service) -> None:
+    sidecar, waiting = Sidecar(service.target, "t"), AsyncSidecar(service.target, "t")
+    sibling = sidecar.taking(Stance(deadline_s=5))
+    sidecar.close()
+    await waiting.close()
+    for call in (sidecar.list_threads, sibling.list_threads, sidecar.health):
+        with pytest.raises(SidecarCallError, match="The client is closed"):
+            call()
+    with pytest.raises(SidecarCallError, match="The client is closed"):
+        await waiting.list_threads()
