@@ -153,8 +153,7 @@ class EmbeddedPostgres:
             elif state is _State.ABSENT and not is_running:
                 launch = await self._launch(launch)
             elif time.monotonic() - deaf_since >= slowness * deaf_most_s:
-                event = "embedded_postgres_without_socket" if state is _State.ABSENT else "embedded_postgres_stopping"
-                log.warning(event, extra={"data_dir": str(self._layout.root)})
+                self._log_deaf(state)
                 await postmaster.shut_down(self._layout.pgdata)
                 launch, slowness = None, 2 * slowness  # the machine is slow: give the next launch more time
                 give_up_at = time.monotonic() + _START_DEADLINE_S
@@ -168,6 +167,12 @@ class EmbeddedPostgres:
         if state is _State.BUSY and postmaster.is_stopping(self._layout.pgdata):
             return _STOPPING_DEADLINE_S
         return _SOCKET_DEADLINE_S if state is _State.ABSENT else math.inf
+
+    def _log_deaf(self, state: _State) -> None:
+        if state is _State.ABSENT:
+            log.warning("embedded_postgres_without_socket", extra={"data_dir": str(self._layout.root)})
+        else:
+            log.warning("embedded_postgres_stopping", extra={"data_dir": str(self._layout.root)})
 
     async def _launch(self, earlier: postmaster.Launch | None) -> postmaster.Launch:
         """Return the current launch, or a new one if there is none or its failure was transient."""
