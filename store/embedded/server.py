@@ -49,15 +49,22 @@ class _State(enum.Enum):
 class EmbeddedPostgres:
     """One use of the server in a data directory: the first use starts it, the last one stops it.
 
-    `settings` are passed to the server if this use starts it.
+    `settings` are passed to the server if this use starts it. A server that was asked to stop gets `stopping_most_s` for its
+    clients to leave, and is then replaced.
     """
 
     def __init__(
-        self, data_dir: Path, *, bin_dir: Path | None = None, settings: Mapping[str, str] | None = None
+        self,
+        data_dir: Path,
+        *,
+        bin_dir: Path | None = None,
+        settings: Mapping[str, str] | None = None,
+        stopping_most_s: float = _STOPPING_DEADLINE_S,
     ) -> None:
         self._layout = Layout.of(data_dir)
         self._bin_dir = bin_dir
         self._settings = dict(settings or {})
+        self._stopping_most_s = stopping_most_s
         self._start_lock = FileLock(self._layout.start_lock)
         self._users_lock = FileLock(self._layout.users_lock)
 
@@ -165,7 +172,7 @@ class EmbeddedPostgres:
         A server that was asked to stop refuses connections, but runs until its last client leaves.
         """
         if state is _State.BUSY and postmaster.is_stopping(self._layout.pgdata):
-            return _STOPPING_DEADLINE_S
+            return self._stopping_most_s
         return _SOCKET_DEADLINE_S if state is _State.ABSENT else math.inf
 
     def _log_deaf(self, state: _State) -> None:

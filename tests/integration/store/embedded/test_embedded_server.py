@@ -17,7 +17,7 @@ import asyncpg
 import pytest
 import uvloop
 
-from store.embedded import postmaster, server
+from store.embedded import postmaster
 from store.embedded.binaries import server_account
 from store.embedded.layout import PORT, Layout
 from store.embedded.locks import FileLock
@@ -205,11 +205,8 @@ async def test_running_server_without_its_socket_is_replaced(data_dir: Path) -> 
         await asyncio.gather(keeper, return_exceptions=True)
 
 
-async def test_server_asked_to_stop_that_waits_for_its_clients_is_replaced(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "_STOPPING_DEADLINE_S", 1.0)
-    async with EmbeddedPostgres(data_dir) as postgres:
+async def test_server_asked_to_stop_that_waits_for_its_clients_is_replaced(data_dir: Path) -> None:
+    async with EmbeddedPostgres(data_dir, stopping_most_s=1.0) as postgres:
         word = await remember(postgres.dsn)
         keeper = asyncio.create_task(postgres.keep_running())
         client, stopping = await asyncpg.connect(postgres.dsn), serving_pid(data_dir)
