@@ -29,6 +29,7 @@ from sidecar.runtime.supervisor import pause_after
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE_S = 0.05
+_NOT_BEGUN = 127  # a shell's code for a program that it cannot run
 _AFTER_GRACE_S = 40.0
 _OTHER_CONNECTIONS = 40  # of the worker, the notice listeners, and commands
 _CONNECTIONS_BESIDE_POOLS = 3
@@ -120,12 +121,19 @@ class _Child:
         loop, pause_s = asyncio.get_running_loop(), _FIRST_PAUSE_S
         while True:
             began_s = loop.time()
-            code = await self._run()
+            code, error = await self._tried()
             if not self.serving.is_set():
                 raise ProcessNotStarted(self.name, code)
-            log.warning("process_ended", extra={"child": self.name, "code": code})
+            log.warning("process_ended", extra={"child": self.name, "code": code, **error})
             pause_s = pause_after(loop.time() - began_s, pause_s)
             await asyncio.sleep(pause_s)
+
+    async def _tried(self) -> tuple[int, dict[str, str]]:
+        """Return the exit code once the process has ended, or the error with which it could not begin: the others still serve."""
+        try:
+            return await self._run(), {}
+        except OSError as error:  # too many processes, or the installation is being replaced
+            return _NOT_BEGUN, {"error": str(error)}
 
     async def _run(self) -> int:
         """Return the exit code once the process has ended. On cancellation, drain it, and kill it if that takes too long."""

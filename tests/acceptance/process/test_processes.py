@@ -97,9 +97,9 @@ def is_gone(pid: int) -> bool:
 
 
 @contextmanager
-def families(environment: dict[str, str], log: Path) -> Iterator[Family]:
+def families(environment: dict[str, str], log: Path, *, python: str = sys.executable) -> Iterator[Family]:
     """Serve with two processes, and wait until all parts and the worker are there."""
-    with serving(environment, log) as served:
+    with serving(environment, log, python=python) as served:
         grant = Grant("acme", ("mara",), "assistant")
         token = mint(
             grant,
@@ -239,6 +239,25 @@ def test_killed_supervisor_leaves_no_process_behind(migrated_template: str, tmp_
         assert len(pids) == 4
         until_blocking(lambda: all(is_gone(pid) for pid in pids.values()))
         assert not directory.exists()
+
+
+def test_process_that_cannot_be_begun_again_spares_the_others_and_comes_back(
+    migrated_template: str, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    python.symlink_to(Path(sys.executable).resolve())
+    search = {"PYTHONPATH": os.pathsep.join(sys.path[1:])}
+    with (
+        migrated(migrated_template, tmp_path) as environment,
+        families({**environment, **SEVERAL, **search}, tmp_path / "log", python=str(python)) as own,
+        own.client() as client,
+    ):
+        python.unlink()  # as while an installation is being replaced
+        os.kill(own.processes()["2"], signal.SIGKILL)
+        until_blocking(lambda: any(one.get("code") == 127 for one in own.lines()))
+        ask(client)
+        python.symlink_to(Path(sys.executable).resolve())
+        until_blocking(lambda: any(one["event"] == "process_serves_again" for one in own.lines()))
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "many"])

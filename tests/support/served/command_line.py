@@ -48,11 +48,11 @@ def migrated(template: str, home: Path) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def serving(environment: dict[str, str], log: Path) -> Iterator[Served]:
+def serving(environment: dict[str, str], log: Path, *, python: str = sys.executable) -> Iterator[Served]:
     """Start `sidecar serve`, wait until it is healthy, and stop it at the end."""
     with log.open("w") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sidecar", "serve"], env={**os.environ, **environment}, stderr=stream, text=True
+            [python, "-m", "sidecar", "serve"], env={**os.environ, **environment}, stderr=stream, text=True
         )
     try:
         with Sidecar(environment["SIDECAR_LISTEN"], "") as client:
