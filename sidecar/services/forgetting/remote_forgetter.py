@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -22,10 +22,11 @@ from sidecar.services.forgetting.targets import (
     Target,
 )
 from store.compile import background
+from store.content import feed
 from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
 from store.scope import Scope
-from store.tenancy import remote_forgettings
+from store.tenancy import forgotten, remote_forgettings
 from store.tenancy.remote_forgettings import RemoteForgetting
 
 log = logging.getLogger(__name__)
@@ -101,8 +102,7 @@ class RemoteForgetter:
             notes = await remote_forgettings.waiting(connection, scope)
         results = tuple([await self._tell(scope, known[note.backend], note) for note in notes if note.backend in known])
         if all(one.outcome.state is not RemoteState.WAITING for one in results):
-            async with scoped(self._pool, scope, role=self._role) as connection:
-                await background.withdraw(connection, scope, REMOTE_FORGETTING_KIND, "")
+            await self._withdraw_retry(scope, known)
         return results
 
     async def settle_in_time(self, scope: Scope, target: RemoteTarget) -> tuple[ForgottenElsewhere, ...]:
@@ -124,6 +124,15 @@ class RemoteForgetter:
             tries = max((one.attempts for one in await remote_forgettings.waiting(connection, scope)), default=0)
             delay = min(_FIRST_RETRY * 2 ** min(tries, 10), _LONGEST_RETRY)
             await background.enqueue(connection, scope, REMOTE_FORGETTING_KIND, "", now=now, not_before=now + delay)
+
+    async def _withdraw_retry(self, scope: Scope, known: Collection[str]) -> None:
+        """Delete the queued retry, unless another request was stored meanwhile: that one relies on it."""
+        async with scoped(self._pool, scope, role=self._role) as connection:
+            await feed.hold_there(connection, scope)  # waits for transactions that forget, in the order of their locks
+            await forgotten.hold_alone(connection, scope)
+            notes = await remote_forgettings.waiting(connection, scope)
+            if not any(note.backend in known for note in notes):
+                await background.withdraw(connection, scope, REMOTE_FORGETTING_KIND, "")
 
     async def _tell(self, scope: Scope, memories: RemoteMemories, note: RemoteForgetting) -> ForgottenElsewhere:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,7 +15,7 @@ from sidecar.services.forgetting.remote_forgetter import REMOTE_FORGETTING_KIND,
 from sidecar.services.forgetting.targets import ForgottenElsewhere, RemoteOutcome, RemoteState, RemoteTarget, Target
 from sidecar.services.memories import Memories
 from sidecar.services.tenants import Tenants
-from store.content import memories
+from store.content import feed, memories
 from store.content.memories import NewMemory
 from store.db.postgres import DatabaseRole, Pools, scoped
 from store.scope import Scope
@@ -32,8 +33,11 @@ class RemoteBank:
     service: str = "Hindsight"
     is_down: bool = False
     told: list[tuple[UUID, RemoteTarget]] = field(default_factory=list)
+    meanwhile: Callable[[], Awaitable[None]] | None = None
 
     async def forget(self, owner_id: UUID, target: RemoteTarget) -> RemoteOutcome:
+        if self.meanwhile is not None:
+            await self.meanwhile()
         if self.is_down:
             raise BackendUnavailable(self.name)
         self.told.append((owner_id, target))
@@ -141,3 +145,39 @@ async def test_forgotten_owner_is_sent_and_leaves_no_request(
     assert bank.told == [(SCOPE.owner_id, RemoteTarget("owner"))]
     for table in ("remote_forgettings", "background_jobs"):
         assert await fetch(database, f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+@pytest.mark.parametrize("is_committed_late", [False, True])
+async def test_request_stored_while_another_is_sent_keeps_its_retry(
+    service: Memories,
+    elsewhere: RemoteForgetter,
+    pools: Pools,
+    bank: RemoteBank,
+    queued: Queued,
+    *,
+    is_committed_late: bool,
+) -> None:
+    other: list[asyncio.Task[None]] = []
+    is_noted = asyncio.Event()
+
+    async def note() -> None:
+        async with scoped(pools.background, SCOPE) as connection:
+            await feed.hold(connection, SCOPE)
+            await elsewhere.note(connection, SCOPE, RemoteTarget("document", "other"))
+            is_noted.set()
+            if is_committed_late:
+                await asyncio.sleep(0.3)
+
+    async def meanwhile() -> None:
+        bank.meanwhile = None
+        other.append(asyncio.create_task(note()))
+        await (is_noted.wait() if is_committed_late else other[0])
+
+    bank.meanwhile = meanwhile
+    done = await service.forgetting.forget(SCOPE, Target(document_id="log"))
+    await other[0]
+    assert states(done.elsewhere) == [("bank", "deleted", 2)]
+    assert await queued() == [(NOW + timedelta(minutes=1),)]
+    await elsewhere.retry(SCOPE, "")
+    assert [target.id for _, target in bank.told] == ["log", "other"]
+    assert await queued() == []
