@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +17,7 @@ from uuid import UUID
 
 from sidecar.backends import web
 from sidecar.backends.asking import BackendCaller, CallLimits, Units, identifier, read_units
-from sidecar.backends.errors import MAX_ANSWER_BYTES, AnswerUnreadable, BackendMissing, BackendMisused
+from sidecar.backends.errors import MAX_ANSWER_BYTES, AnswerUnreadable, BackendMissing, BackendMisused, BackendUnavailable
 from sidecar.backends.secrets import Secret
 from sidecar.turn.ranking.remote import readable
 
@@ -56,7 +56,12 @@ _SHORT_BYTES = 500  # a text of 500 bytes is at most 500 tokens under any tokeni
 _RECALL_TOKENS = 8192
 _RECALL_BYTES = 2 << 20  # parsed during turns, in which nothing else runs meanwhile
 _PAGE = 200
-_BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+_TRIES = 3
+_MOST_IN_A_WINDOW = 1_000
+_SHORTEST = timedelta(milliseconds=1)
+
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+"""Before every unit; the time of one without a time of its last write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,11 @@ class MemoryUnit:
     updated_at: datetime | None = None
     facts: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def written_at(self) -> datetime:
+        """The time of the last write."""
+        return self.updated_at or BEGINNING
 
     @property
     def text_hash(self) -> str:
@@ -167,19 +177,54 @@ class Hindsight:
 
         return await self.caller.ask(attempt)
 
-    async def every(self, owner_id: UUID, *, until: datetime) -> list[MemoryUnit]:
-        """Return all units of the owner written before an instant. Raises a BackendError, NoBank among them."""
-        units: dict[str, MemoryUnit] = {}
-        for kind in self.banks.types:
-            offset, total = 0, 1
-            while offset < total:
-                page = await self.listed(owner_id, UnitListing(kind, _BEGINNING, until, offset, _PAGE))
-                found = {unit.unit_id: unit for unit in page.units}
-                if page.total > offset and found.keys() <= units.keys():
-                    raise AnswerUnreadable(self.name, "a page without new units")
-                units |= found
-                offset, total = offset + _PAGE, page.total
-        return list(units.values())
+    async def every(self, owner_id: UUID) -> list[MemoryUnit]:
+        """Return all units of the owner. Raises a BackendError, NoBank among them."""
+        return await self.between(owner_id, BEGINNING, datetime.now(UTC) + timedelta(days=1))
+
+    async def between(self, owner_id: UUID, since: datetime, until: datetime) -> list[MemoryUnit]:
+        """Return the owner's units updated in [since, until). Raises a BackendError, NoBank among them.
+
+        A window is listed one kind at a time, and again if it changed during that: pages are counted from the newest unit, so a
+        write shifts the later ones.
+        """
+        if until <= since:
+            return []
+        return [unit for kind in self.banks.types for unit in await self._window(owner_id, kind, since, until)]
+
+    async def _window(self, owner_id: UUID, kind: str, since: datetime, until: datetime) -> list[MemoryUnit]:
+        """Return one kind's units of a window; a window with too many is split in half."""
+        for _ in range(_TRIES):
+            first = await self._listed_within(owner_id, UnitListing(kind, since, until, limit=_PAGE))
+            if first is None:
+                continue
+            if first.total > _MOST_IN_A_WINDOW and until - since > _SHORTEST:
+                middle = since + (until - since) / 2
+                return [
+                    *await self._window(owner_id, kind, since, middle),
+                    *await self._window(owner_id, kind, middle, until),
+                ]
+            units = await self._rest(owner_id, UnitListing(kind, since, until, limit=_PAGE), first)
+            if units is not None:
+                return units
+        raise BackendUnavailable(self.name, "the list keeps changing")
+
+    async def _rest(self, owner_id: UUID, listing: UnitListing, first: UnitPage) -> list[MemoryUnit] | None:
+        """Return all units of the window, or None if it changed while being read."""
+        units = list(first.units)
+        while len(units) < first.total:
+            page = await self._listed_within(owner_id, replace(listing, offset=len(units)))
+            if page is None or page.total != first.total:
+                return None
+            units += page.units
+        return units if len({unit.unit_id for unit in units}) == first.total else None
+
+    async def _listed_within(self, owner_id: UUID, listing: UnitListing) -> UnitPage | None:
+        """Return a page of a window, or None if it has fewer or more units than its total says."""
+        page = await self.listed(owner_id, listing)
+        if any(not listing.since <= unit.written_at < listing.until for unit in page.units):
+            raise BackendMisused(self.name, "it lists units outside the window; use Hindsight 1.1 or newer")
+        is_whole = len(page.units) == min(listing.limit, max(0, page.total - listing.offset))
+        return page if is_whole else None
 
     async def delete_bank(self, owner_id: UUID) -> int:
         """Delete the owner's bank with all its content, and return the number of deleted objects. Raises a BackendError."""

@@ -49,6 +49,7 @@ class FakeHindsight:
     is_old: bool = False
     longest_query: int = 1_000_000
     lists_until_moving: int = -1
+    moving: list[dict[str, Any]] = field(default_factory=lambda: [{"content": "one more"}])
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def retain(self, bank: str, items: list[dict[str, Any]]) -> None:
@@ -103,9 +104,9 @@ class FakeHindsight:
         return 200, found
 
     def listed(self, bank: str, query: Mapping[str, str]) -> tuple[int, Any, dict[str, str]]:
-        """Return a page, newest first; where it is to move, one more unit is there from then on."""
+        """Return a page, newest first; where it is to move, the moving units are retained before."""
         if self.lists_until_moving == 0:
-            self.retain(bank, [{"content": "one more"}])
+            self.retain(bank, self.moving)
         self.lists_until_moving -= 1
         ignored = sorted(_WINDOW & query.keys()) if self.is_old else []
         window = {name: value for name, value in query.items() if name not in ignored}

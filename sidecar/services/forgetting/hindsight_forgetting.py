@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from sidecar.backends.hindsight import Hindsight, MemoryUnit, NoBank, NoDocument, NotCurated, NoUnit
@@ -33,7 +32,7 @@ class HindsightForgetting:
                 return _deleted(await self.hindsight.delete_bank(owner_id))
             if target.kind in {"document", "thread"}:
                 return _deleted(await self.hindsight.delete_document(owner_id, target.id))
-            units = await self.hindsight.every(owner_id, until=datetime.now(UTC) + timedelta(days=1))
+            units = await self.hindsight.every(owner_id)
         except (NoBank, NoDocument):
             return RemoteOutcome(RemoteState.NOTHING)
         named = [one for one in units if target.id in (one.unit_id, one.memory_id) or target.spans(one.at)]

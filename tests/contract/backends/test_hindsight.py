@@ -103,7 +103,7 @@ async def test_time_of_the_server_beyond_the_calendar_is_unknown(
     fake: FakeHindsight, hindsight: Hindsight, owner: UUID, date: str
 ) -> None:
     fake.refusals = [Refusal(200, b'{"items": [], "total": 0}', {"Date": date})]
-    assert await hindsight.every(owner, until=NOW) == []
+    assert await hindsight.every(owner) == []
 
 
 @pytest.mark.parametrize("items", [[], [{"id": "u1", "text": "boats", "type": "world"}]])
@@ -111,9 +111,9 @@ async def test_list_that_counts_more_than_it_has_ends_with_an_error(
     fake: FakeHindsight, hindsight: Hindsight, owner: UUID, items: list[dict[str, str]]
 ) -> None:
     endless = json.dumps({"items": items, "total": 10**12}).encode()
-    fake.refusals = [Refusal(200, endless)] * 2
-    with pytest.raises(AnswerUnreadable):
-        await hindsight.every(owner, until=NOW)
+    fake.refusals = [Refusal(200, endless)] * 3
+    with pytest.raises(BackendUnavailable, match="keeps changing"):
+        await hindsight.every(owner)
 
 
 async def test_compressed_answer_is_neither_asked_for_nor_expanded(
@@ -251,6 +251,16 @@ async def test_window_that_moved_while_read_is_read_again(
     fake.retain(str(owner), [{"content": f"plank {number}"} for number in range(201)])
     fake.lists_until_moving = 1  # after the first page
     assert len(await changes(hindsight, owner)) == 202
+
+
+async def test_unit_rewritten_between_pages_hides_no_other(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
+    planks = [{"content": f"plank {number}", "document_id": f"log {number}"} for number in range(202)]
+    for part in (planks[:2], planks[2:]):  # the first two are the oldest, and so on the second page
+        fake.retain(str(owner), part)
+    fake.lists_until_moving, fake.moving = 1, planks[:1]
+    assert {unit.document_id for unit in await hindsight.every(owner)} == {one["document_id"] for one in planks}
 
 
 async def test_document_with_new_ids_is_the_same_memory(fake: FakeHindsight, hindsight: Hindsight, owner: UUID) -> None:
