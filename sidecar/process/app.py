@@ -214,8 +214,8 @@ async def _serving_deps(
         deps.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
     if deps.part.has_upkeep and deps.settings.purge_every_s:
         deps.supervisor.start("purge", purges.run)
-    for written in (turns.receipt_writer.wait_written, audit.wait_written):
-        stack.push_async_callback(_flushed, written, deps.settings.drain_grace_s)
+    for queue, written in (("receipts", turns.receipt_writer.wait_written), ("audit", audit.wait_written)):
+        stack.push_async_callback(_flushed, queue, written, deps.settings.drain_grace_s)
     engine = await stack.enter_async_context(compile_engine.engine(deps.settings, pools.background))
     remote = await stack.enter_async_context(remote_memories(deps.settings.backends, os.environ))
     elsewhere = RemoteForgetter(pools.background, remote, now=clocks.now)
@@ -323,9 +323,9 @@ def _keep_up_for_all(deps: BaseDeps) -> None:
     start("receipt_texts", partial(receipt_writer.sweep_texts, pool, clock=now, every_s=_SWEEP_EVERY_S))
 
 
-async def _flushed(written: Callable[[], Awaitable[None]], grace_s: float) -> None:
+async def _flushed(queue: str, written: Callable[[], Awaitable[None]], grace_s: float) -> None:
     try:
         async with asyncio.timeout(grace_s):
             await written()
     except TimeoutError:
-        log.warning("receipts_left_behind")
+        log.warning("queue_not_flushed", extra={"queue": queue})
