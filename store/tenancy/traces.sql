@@ -45,6 +45,10 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since::
 -- name: hits
 -- The owner's rows that contain a word, in any case: memories, turns, titles of threads, receipts and pages, with the text around it:
 -- of a memory or a turn its own text, or else its fields.
+WITH told AS MATERIALIZED (
+    SELECT text, encode(text_hash, CASE length(text_hash) WHEN 32 THEN 'hex' ELSE 'base64' END) AS name FROM receipt_texts
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND strpos(lower(text), lower(:word)) > 0
+)
 SELECT hit.kind, hit.id, substr(shown.text, greatest(1, strpos(lower(shown.text), lower(:word)) - 60), 160) AS excerpt FROM (
     SELECT 1 AS place, 'memory' AS kind, memory_id AS id, text AS said,
         concat_ws(' ', text, document_id, metadata::text, domains_json::text, memory_type, authority) AS text
@@ -52,10 +56,9 @@ SELECT hit.kind, hit.id, substr(shown.text, greatest(1, strpos(lower(shown.text)
     UNION ALL SELECT 2, 'turn', turn_id::text, text, concat_ws(' ', speaker, text, parts::text)
     FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id
     UNION ALL SELECT 3, 'thread', thread_id, title, title FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id
-    UNION ALL SELECT 4, 'receipt', r.receipt_id::text, NULL, concat_ws(' ', (SELECT string_agg(t.text, ' ') FROM receipt_texts AS t
-            WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND strpos(lower(t.text), lower(:word)) > 0
-                AND strpos(r.details::text, encode(t.text_hash, CASE length(t.text_hash) WHEN 32 THEN 'hex' ELSE 'base64' END)) > 0), r.details::text)
-    FROM receipts AS r WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id
+    UNION ALL SELECT 4, 'receipt', r.receipt_id::text, NULL,
+        concat_ws(' ', (SELECT string_agg(told.text, ' ') FROM told WHERE strpos(r.details, told.name) > 0), r.details)
+    FROM (SELECT receipt_id, details::text AS details FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id OFFSET 0) AS r
     UNION ALL SELECT 5, 'page', p.page_id::text, NULL, concat_ws(' ', p.title, p.summary, array_to_string(p.tags, ' '),
         (SELECT string_agg(a.display, ' ') FROM wiki_page_aliases AS a WHERE a.tenant_id = :tenant_id AND a.page_id = p.page_id),
         (SELECT string_agg(concat_ws(' ', s.heading, s.body_md), ' ') FROM wiki_page_sections AS s
