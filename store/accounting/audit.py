@@ -1,4 +1,5 @@
-"""The audit log: the calls by which admins read and changed a tenant. It holds ids, never texts.
+"""The audit log: the calls by which admins read and changed a tenant. It holds ids, never texts, except the reason
+that an admin gave for trusting a statement more than its sources.
 
 Every function takes a connection inside a tenant transaction, unless its docstring says otherwise.
 """

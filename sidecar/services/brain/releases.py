@@ -377,6 +377,7 @@ async def _promoted(
     connection: Connection, tenant_id: UUID, actor: Actor, what: str, raised: tuple[int, str], now: datetime
 ) -> None:
     """Log in the audit table that a statement is trusted more than its sources, with the reason, in the caller's transaction."""
+    reason = "".join(one if one.isprintable() else " " for one in raised[1])
     entry = Entry(
         tenant_id=tenant_id,
         called_at=now,
@@ -386,7 +387,7 @@ async def _promoted(
         via=actor.via,
         method=PROMOTE,
         about_owner=None,
-        object=f"{what} to tier {raised[0]}: {raised[1]}"[:MAX_REASON_CHARS],
+        object=f"{what} to tier {raised[0]}: {reason}"[:MAX_REASON_CHARS],
         outcome="OK",
     )
     await audit.insert(connection, tenant_id, [entry])

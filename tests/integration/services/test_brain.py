@@ -234,8 +234,8 @@ async def test_proposer_may_not_approve_a_rule_under_four_eyes(world: BrainWorld
     assert (await strict.approve(TENANT, proposed.rule_id, ADMIN)).state is RuleState.APPROVED, "a repeat is no error"
 
 
-async def test_rule_that_trusts_more_logs_its_reason(world: BrainWorld) -> None:
-    rule_id = await world.rule("crm", tags=(TAG,), trust_tier=5, reason="the CRM is the record")
+async def test_rule_that_trusts_more_logs_its_reason_on_one_line(world: BrainWorld) -> None:
+    rule_id = await world.rule("crm", tags=(TAG,), trust_tier=5, reason="the CRM\nis the record")
     await world.say(ANN, "m1", "The gate code of Helios is 4417.", metadata={"origin": "tool"})
     await world.work()
     assert (await world.copies())["m1"].trust_tier == 5
