@@ -71,7 +71,7 @@ class TokenMeters:
     ) -> None:
         """Update the owner's calibration from one usage report."""
         key, is_exact = meters.calibration_key(model_id), meters.is_exact(model_id)
-        stored = await receipts.lock_calibration(connection, scope, key)
+        stored = await receipts.open_calibration(connection, scope, key, now=now)
         learned = calibration.learn(calibration.calibration_from(stored, is_exact=is_exact), usage, is_exact=is_exact)
         await receipts.put_calibration(connection, scope, key, learned.as_fields(), now=now)
 

@@ -181,17 +181,15 @@ async def report_usage(
     return not is_known
 
 
-async def lock_calibration(connection: Connection, scope: Scope, model_id: str) -> dict[str, Any]:
-    """Return the calibration learned from an owner's reports on a model, locked until the transaction ends; {} if none."""
-    key = {**scope.key, "model_id": model_id}
-    row = await _sql.lock_calibration(connection, **key)
-    return {} if row is None else dict(row)
+async def open_calibration(connection: Connection, scope: Scope, model_id: str, *, now: datetime) -> dict[str, Any]:
+    """Create or lock the calibration learned from an owner's reports on a model until the transaction ends, and return it."""
+    return dict(await _sql.open_calibration(connection, **scope.key, model_id=model_id, now=now))
 
 
 async def put_calibration(
     connection: Connection, scope: Scope, model_id: str, calibration: Mapping[str, float], *, now: datetime
 ) -> None:
-    """Store the calibration learned from an owner's reports on a model."""
+    """Store the calibration learned from an owner's reports on a model, after `open_calibration`."""
     key = {**scope.key, "model_id": model_id}
     await _sql.put_calibration(connection, **key, **calibration, now=now)
 

@@ -77,17 +77,18 @@ ON CONFLICT (tenant_id, receipt_id) DO UPDATE SET input_tokens = excluded.input_
     cache_read_tokens = excluded.cache_read_tokens, cache_write_tokens = excluded.cache_write_tokens,
     used_item_ids = excluded.used_item_ids, reported_at = excluded.reported_at;
 
--- name: lock_calibration^
--- The calibration learned from an owner's reports on a model, locked until the transaction ends.
-SELECT ratio, error, report_count, ignored_count FROM owner_calibrations
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND model_id = :model_id FOR UPDATE;
+-- name: open_calibration^
+-- Creates or locks the calibration learned from an owner's reports on a model until the transaction ends, and returns it.
+INSERT INTO owner_calibrations AS c (tenant_id, owner_id, model_id, ratio, error, report_count, ignored_count, updated_at)
+VALUES (:tenant_id, :owner_id, :model_id, 1.0, 0.0, 0, 0, :now)
+ON CONFLICT (tenant_id, owner_id, model_id) DO UPDATE SET updated_at = c.updated_at
+RETURNING ratio, error, report_count, ignored_count;
 
 -- name: put_calibration!
--- Stores the calibration learned from an owner's reports on a model.
-INSERT INTO owner_calibrations (tenant_id, owner_id, model_id, ratio, error, report_count, ignored_count, updated_at)
-VALUES (:tenant_id, :owner_id, :model_id, :ratio, :error, :report_count, :ignored_count, :now)
-ON CONFLICT (tenant_id, owner_id, model_id) DO UPDATE SET ratio = excluded.ratio, error = excluded.error,
-    report_count = excluded.report_count, ignored_count = excluded.ignored_count, updated_at = excluded.updated_at;
+-- Stores the calibration learned from an owner's reports on a model, opened before.
+UPDATE owner_calibrations SET ratio = :ratio, error = :error, report_count = :report_count, ignored_count = :ignored_count,
+    updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND model_id = :model_id;
 
 -- name: calibrations_in_force
 -- The calibrations a tenant's turns use, by model: one for all owners, or one per owner while too few have reported.
