@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,7 +31,6 @@ from store.errors import (
     QueryTimeout,
     SchemaOutdated,
     ServerUnsuitable,
-    StoreError,
     TransactionAborted,
     driver_errors,
     from_driver,
@@ -264,13 +263,13 @@ def installation(pool: Pool, *, role: DatabaseRole = DatabaseRole.APP, read_only
 
 async def open_pools(dsn: str, config: PoolsConfig) -> Pools:
     """Return the pools, each with one open connection. Raises DatabaseUnavailable, DatabaseRefused."""
-    turn = await _open_pool(dsn, config, config.turn_connections)
-    try:
+    async with AsyncExitStack() as opened:
+        turn = await _open_pool(dsn, config, config.turn_connections)
+        opened.push_async_callback(turn.close)
         background = await _open_pool(dsn, config, config.background_connections)
+        opened.push_async_callback(background.close)
         is_spread = await _is_spread(turn)
-    except StoreError:
-        await turn.close()
-        raise
+        opened.pop_all()
     return Pools(
         Pool(turn, (config.turn_wait_s, config.turn_acquire_deadline_s), is_spread=is_spread),
         Pool(background, (config.background_acquire_deadline_s,) * 2, is_spread=is_spread),

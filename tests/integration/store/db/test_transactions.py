@@ -14,6 +14,7 @@ import asyncpg
 import pytest
 import uvloop
 
+from store.db import postgres
 from store.db.postgres import DatabaseRole, Pools, installation, open_pools, scoped, tenant_scoped
 from store.db.queries import Json
 from store.errors import (
@@ -264,3 +265,19 @@ def test_pool_works_on_uvloop(dsn: str) -> None:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(use())
+
+
+@pytest.mark.parametrize("failure", [DatabaseUnavailable("gone"), asyncio.CancelledError()])
+async def test_pools_that_could_not_all_be_opened_leave_no_connection(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    async def fails(_: object) -> bool:
+        raise failure
+
+    monkeypatch.setattr(postgres, "_is_spread", fails)
+    with pytest.raises(type(failure)):
+        await open_pools(dsn, CONFIG)
+    left = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'context-sidecar'"
+    async with asyncio.timeout(5), postgres.direct(dsn) as connection:
+        while await connection.fetchval(left):
+            await asyncio.sleep(0.05)
