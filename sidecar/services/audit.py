@@ -62,16 +62,16 @@ class AuditLog:
                 for _ in batch:
                     self._queue.task_done()
 
-    async def sweep(self, *, every_s: float) -> None:
-        """Delete expired entries, tenant by tenant, every `every_s` seconds until cancelled."""
+    async def sweep(self, *, every_s: float, at_once: int = _TENANTS_A_SWEEP) -> None:
+        """Delete expired entries, tenant by tenant, every `every_s` seconds until cancelled; at once while there are more."""
         while True:
             async with installation(self._pool) as connection:
                 before = await retention.deletion_time(connection, self.clock()) - self._keep
-                tenants = await audit.tenants_with_old(connection, before=before, limit=_TENANTS_A_SWEEP)
+                tenants = await audit.tenants_with_old(connection, before=before, limit=at_once)
             for tenant_id in tenants:
                 async with tenant_scoped(self._pool, tenant_id) as connection:
                     await audit.delete_old(connection, tenant_id, before=before)
-            if len(tenants) < _TENANTS_A_SWEEP:
+            if len(tenants) < at_once:
                 await asyncio.sleep(every_s)
 
     async def _write(self, batch: list[Entry]) -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from store.accounting.receipts import NewReceipt, ReportedUsage
 from store.db import queries
-from store.db.queries import Connection, value_of
+from store.db.queries import Connection, utc_day, value_of
 from store.scope import Scope
 
 _sql = queries.load(__file__)
@@ -221,7 +221,7 @@ async def add_compile_call(connection: Connection, scope: Scope, call: CompileCa
     await _sql.add_compile_account(
         connection,
         **scope.key,
-        day=_day(now),
+        day=utc_day(now),
         **{**asdict(call), "cost_usd": call.cost_usd or 0.0},
         unpriced_tokens=call.input_tokens + call.output_tokens if call.cost_usd is None else 0,
     )
@@ -248,11 +248,7 @@ def _passes(rows: Sequence[Any]) -> list[PassSpent]:
 
 
 def _days(since: datetime, until: datetime) -> dict[str, str]:
-    return {"since": _day(since), "until": f"{_day(until)}~"}
-
-
-def _day(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d}"
+    return {"since": utc_day(since), "until": f"{utc_day(until)}~"}
 
 
 def _spent(row: Any) -> Spent:

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 from store.db import queries
 from store.db.postgres import server_time
-from store.db.queries import Connection
+from store.db.queries import Connection, utc_day
 from store.scope import Scope
 
 _sql = queries.load(__file__)
@@ -60,7 +60,7 @@ async def delete_old(connection: Connection, scope: Scope, since: KeptSince) -> 
         count += await _sql.delete_old_receipts(connection, **scope.key, before=since.receipts, limit=_AT_ONCE)
     if since.accounts is not None:
         count += await _sql.delete_old_accounts(connection, **scope.key, before=since.accounts, limit=_AT_ONCE)
-        count += await _sql.delete_old_compile_accounts(connection, **scope.key, before_day=_day(since.accounts))
+        count += await _sql.delete_old_compile_accounts(connection, **scope.key, before_day=utc_day(since.accounts))
     if since.log is not None:
         count += await _delete_old_log(connection, scope, since.log)
     if since.jobs is not None:
@@ -74,7 +74,7 @@ async def delete_old_of_tenant(connection: Connection, tenant_id: UUID, since: K
     """Delete some of the older rows that belong to the tenant itself, and return how many; 0 when none is left."""
     count = 0
     if since.accounts is not None:
-        count += await _sql.delete_old_spend(connection, tenant_id=tenant_id, before_day=_day(since.accounts))
+        count += await _sql.delete_old_spend(connection, tenant_id=tenant_id, before_day=utc_day(since.accounts))
         count += await _sql.delete_old_alerts(connection, tenant_id=tenant_id, before=since.accounts)
     if since.jobs is not None:
         parameters = {"tenant_id": tenant_id, "before": since.jobs, "limit": _AT_ONCE}
@@ -90,7 +90,3 @@ async def _delete_old_log(connection: Connection, scope: Scope, before: datetime
     if batches:
         await _sql.mark_pruned(connection, **scope.key)
     return batches + int(await _sql.delete_old_answers(connection, **parameters))
-
-
-def _day(moment: datetime) -> str:
-    return moment.astimezone(UTC).date().isoformat()

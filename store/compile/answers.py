@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from store.db import queries
-from store.db.queries import Connection
+from store.db.queries import Connection, utc_day
 from store.scope import Scope
 
 _sql = queries.load(__file__)
@@ -47,14 +47,9 @@ async def clear(connection: Connection, scope: Scope) -> int:
 
 async def spend(connection: Connection, scope: Scope, *, model_id: str, cost_usd: float, now: datetime) -> None:
     """Add the cost of a call to the tenant's spend of the day (UTC)."""
-    await _sql.add_spend(connection, tenant_id=scope.tenant_id, day=day_of(now), model_id=model_id, cost_usd=cost_usd)
+    await _sql.add_spend(connection, tenant_id=scope.tenant_id, day=utc_day(now), model_id=model_id, cost_usd=cost_usd)
 
 
 async def spent(connection: Connection, scope: Scope, *, now: datetime) -> float:
     """Return the tenant's model spend on the day (UTC) of `now`, in US dollars."""
-    return float(await _sql.spent_on(connection, tenant_id=scope.tenant_id, day=day_of(now)))
-
-
-def day_of(now: datetime) -> str:
-    """Return the day (UTC) of an instant, as 2026-03-01."""
-    return now.strftime("%Y-%m-%d")
+    return float(await _sql.spent_on(connection, tenant_id=scope.tenant_id, day=utc_day(now)))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -208,3 +209,8 @@ _CALLS: dict[Operation, Callable[[Query], Call]] = {
     Operation.INSERT_UPDATE_DELETE_MANY: _many,
     Operation.SCRIPT: _script,
 }
+
+
+def utc_day(moment: datetime) -> str:
+    """Return the day (UTC) of an instant as days are stored: 2026-03-01."""
+    return moment.astimezone(UTC).date().isoformat()

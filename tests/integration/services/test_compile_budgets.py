@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
 
 import pytest
@@ -60,3 +60,14 @@ async def test_budget_counts_the_cost_of_compiles(
         alerts = await budgets.alerts(connection, TENANT, limit=9)
     assert [(one.name, one.spent_usd) for one in alerts] == ([("just", spent_usd)] if spent_usd else [])
     assert heard == ([100] if spent_usd else [])
+
+
+async def test_spend_counts_on_its_day_in_utc(pools: Pools) -> None:
+    mara = Scope(TENANT, owner_uuid("mara"))
+    tonight = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
+    async with scoped(pools.background, mara) as connection:
+        await tenants.ensure_tenant(connection, TENANT, now=NOW)
+        await answers.spend(
+            connection, mara, model_id="m", cost_usd=0.5, now=tonight.astimezone(timezone(timedelta(hours=2)))
+        )
+        assert await answers.spent(connection, mara, now=tonight) == 0.5

@@ -20,7 +20,7 @@ from store.content.memories import NewMemory
 from store.db.postgres import DatabaseRole, Pools, scoped
 from store.scope import Scope
 from store.tenancy import tenants
-from tests.support.compiler.compiling import NOW, Clock, fetch
+from tests.support.compiler.compiling import NOW, Clock, fetch, until_lock_wait
 
 SCOPE = Scope(UUID(int=71), UUID(int=72))
 
@@ -154,6 +154,7 @@ async def test_request_stored_while_another_is_sent_keeps_its_retry(
     pools: Pools,
     bank: RemoteBank,
     queued: Queued,
+    database: str,
     *,
     is_committed_late: bool,
 ) -> None:
@@ -166,7 +167,7 @@ async def test_request_stored_while_another_is_sent_keeps_its_retry(
             await elsewhere.note(connection, SCOPE, RemoteTarget("document", "other"))
             is_noted.set()
             if is_committed_late:
-                await asyncio.sleep(0.3)
+                await until_lock_wait(database)
 
     async def meanwhile() -> None:
         bank.meanwhile = None

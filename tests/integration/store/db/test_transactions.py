@@ -14,7 +14,6 @@ import asyncpg
 import pytest
 import uvloop
 
-from store.db import postgres
 from store.db.postgres import DatabaseRole, Pools, installation, open_pools, scoped, tenant_scoped
 from store.db.queries import Json
 from store.errors import (
@@ -41,6 +40,7 @@ from tests.support.store.notes import (
     opened_fixture,
     wait_until_active,
 )
+from tests.support.waiting import until_equal
 
 FIXTURES = (
     dsn_fixture,
@@ -267,17 +267,18 @@ def test_pool_works_on_uvloop(dsn: str) -> None:
         runner.run(use())
 
 
-@pytest.mark.parametrize("failure", [DatabaseUnavailable("gone"), asyncio.CancelledError()])
-async def test_pools_that_could_not_all_be_opened_leave_no_connection(
-    dsn: str, monkeypatch: pytest.MonkeyPatch, failure: BaseException
-) -> None:
-    async def fails(_: object) -> bool:
-        raise failure
-
-    monkeypatch.setattr(postgres, "_is_spread", fails)
-    with pytest.raises(type(failure)):
-        await open_pools(dsn, CONFIG)
-    left = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'context-sidecar'"
-    async with asyncio.timeout(5), postgres.direct(dsn) as connection:
-        while await connection.fetchval(left):
-            await asyncio.sleep(0.05)
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_pools_that_could_not_all_be_opened_leave_no_connection(dsn: str, *, is_cancelled: bool) -> None:
+    config = CONFIG if is_cancelled else replace(CONFIG, query_deadline_s=0.3)
+    theirs = f"SELECT count(*) {OURS} AND application_name = 'context-sidecar'"
+    locker = await asyncpg.connect(dsn)
+    async with locker.transaction():
+        await locker.execute("LOCK TABLE pg_extension")
+        opening = asyncio.create_task(open_pools(dsn, config))
+        if is_cancelled:
+            await until_equal(lambda: as_admin(dsn, f"{theirs} AND wait_event_type = 'Lock'"), 1)
+            opening.cancel()
+        with pytest.raises(asyncio.CancelledError if is_cancelled else QueryTimeout):
+            await opening
+    await locker.close()
+    await until_equal(lambda: as_admin(dsn, theirs), 0, 10)
