@@ -154,8 +154,9 @@ class FanOut:
             if pinned is not None:
                 pinned.cancel()
         for task, call in tasks.items():
-            if not task.done():  # it ignored its cancellation and may never finish
-                self._settle(call, SourceReport(call.source, Status.TIMEOUT))
+            if not task.done():  # it may ignore its cancellation and never finish
+                is_late = call.had_fair_time(self._clock())
+                self._settle(call, SourceReport(call.source, Status.TIMEOUT) if is_late else None)
         answered = {call.source: task for task, call in tasks.items()}
         reports = [self._collect(source, answered.get(source), request) for source in Source]
         if (items := read_items(pinned)) is not None:
@@ -208,7 +209,7 @@ class FanOut:
         find, left_s = self._sources[source].find, max(0.0, request.last_s - now_s)
         time_s = min(knobs.deadline_ms / 1000, left_s)
         due_s = now_s + (left_s if is_local else time_s)
-        return SourceCall(source, find, time_s, due_s, permit, is_local=is_local, has_begun=not is_local)
+        return SourceCall(source, find, time_s, due_s, permit, is_local=is_local, has_begun=not is_local, began_s=now_s)
 
     async def _wait(self, calls: Mapping[asyncio.Task[SourceReport], SourceCall], request: FanOutQuery) -> None:
         """Return once every source has answered or timed out, or once the findings must be fitted.

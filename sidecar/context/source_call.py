@@ -32,6 +32,7 @@ class SourceCall:
     permit: Permit | None = None
     is_local: bool = False
     has_begun: bool = True
+    began_s: float = 0.0
     is_settled: bool = False
     timeout: asyncio.Timeout | None = None
     answer: SourceAnswer = field(default_factory=SourceAnswer)
@@ -41,11 +42,15 @@ class SourceCall:
         """Whether the time limit is long enough for a healthy source to answer."""
         return self.time_s * 1000 >= _FAIR_MS
 
+    def had_fair_time(self, now_s: float) -> bool:
+        """Whether the call has run as long as a healthy source may need. Otherwise its missing answer says nothing about it."""
+        return self.has_begun and (now_s - self.began_s) * 1000 >= _FAIR_MS
+
     def begin(self, now_s: float) -> None:
         """Start the time limit of a built-in source now."""
         if self.has_begun or self.timeout is None:
             return
-        self.has_begun = True
+        self.has_begun, self.began_s = True, now_s
         self.time_s = max(0.0, min(self.time_s, self.due_s - now_s))
         self._tick(_TICKS)
 

@@ -268,6 +268,28 @@ async def test_source_is_cut_off_when_the_remaining_time_is_needed_for_fitting()
     assert (reports[Source.MEMORY].status, reports[Source.WIKI].status) == (Status.OK, Status.TIMEOUT)
 
 
+async def test_source_that_is_cut_off_early_is_asked_again() -> None:
+    source = hanging()
+    fan_out = fan_out_of(memory=good(), wiki=source)
+    for _ in range(12):
+        await fan_out.ask(replace(asking(), reserve_s=lambda items: 60.0 if items else 0.0))
+    assert source.asked == 12
+
+
+async def test_source_that_is_cut_off_after_a_fair_time_is_no_longer_asked() -> None:
+    clock, source = Clock(), hanging()
+
+    async def slow() -> SourceAnswer:
+        clock.now_s += LOCAL_DEADLINE_MS / 1000
+        return SourceAnswer((an_item(),))
+
+    fan_out = FanOut({Source.MEMORY: Behaving(slow), Source.WIKI: source}, clock=clock)
+    for _ in range(12):
+        question = replace(asking(), due_s=clock() + 60.0, reserve_s=lambda items: 60.0 if items else 0.0)
+        await fan_out.ask(question)
+    assert source.asked < 12
+
+
 async def test_no_more_than_top_k_items_are_taken() -> None:
     many = SourceAnswer(tuple(an_item(id=f"memory:{n}", rank=n) for n in range(10)))
     findings = await fan_out_of(memory=saying(many)).ask(asking(top_k=3))
