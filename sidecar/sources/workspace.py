@@ -43,6 +43,7 @@ from store.text.texts import fold
 
 _THREADS = 2
 _CACHED_WORDS = 2_000_000
+_WORDS_OF_AN_ENTRY = 8  # the memory of an entry without words, in words
 _SUFFIXES = tuple(TEXT_SUFFIXES)
 _CUT = "it has too many files or folders, and not all were searched"
 
@@ -93,7 +94,7 @@ class WorkspaceSource:
         self._pool = pool
         self._root = root
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="workspace")
-        self._words = _Words()
+        self._words = WordCache()
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` files that hold words of the question in their path or text, best first.
@@ -144,43 +145,62 @@ class WorkspaceSource:
                 if path in seen:
                     continue
                 seen.add(path)
-                if (words := self._words.of(place)) is None:
+                if (words := self._words_of(place)) is None:
                     continue
                 present = words | words_of(path)
                 yield _Found(path, space.level, place, len(wanted & present) / len(wanted))
 
-
-class _Words:
-    """Caches the folded words of files until a file changes; at most two million words in total."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, ...], frozenset[str]] = OrderedDict()
-        self._size = 0
-        self._lock = Lock()
-
-    def of(self, place: _Place) -> frozenset[str] | None:
-        """Return the file's words, or None if it is not a readable text."""
+    def _words_of(self, place: _Place) -> frozenset[str] | None:
+        """Return the file's folded words, or None if it is not a readable text."""
         try:
-            status = place.path.lstat()
+            known = self._words.get(_version(place.path.lstat()))
         except OSError:
             return None
-        key = _version(status)
-        known = self._known.get(key)
         if known is not None:
             return known
         if (read := _read(place)) is None:
             return None
         text, status = read
         words = words_of(text)
-        self._keep(_version(status), words)
+        self._words.put(_version(status), words)
         return words
 
-    def _keep(self, key: tuple[int, ...], words: frozenset[str]) -> None:
+
+class WordCache:
+    """Caches the words of versions of files, at most `most_words` in total; the one read longest ago is dropped first.
+
+    Each version counts as a few words more than it has, so that files without words are bounded too.
+    """
+
+    def __init__(self, most_words: int = _CACHED_WORDS) -> None:
+        self._most = most_words
+        self._known: OrderedDict[tuple[int, ...], frozenset[str]] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, version: tuple[int, ...]) -> frozenset[str] | None:
+        """Return the words of a version; None if they are not cached."""
         with self._lock:
-            self._size += len(words) - len(self._known.get(key, ()))
-            self._known[key] = words
-            while self._size > _CACHED_WORDS:
-                self._size -= len(self._known.popitem(last=False)[1])
+            if version in self._known:
+                self._known.move_to_end(version)
+            return self._known.get(version)
+
+    def put(self, version: tuple[int, ...], words: frozenset[str]) -> None:
+        """Keep the words of a version."""
+        with self._lock:
+            if (before := self._known.pop(version, None)) is not None:
+                self._size -= _weight(before)
+            self._known[version] = words
+            self._size += _weight(words)
+            while self._size > self._most:
+                self._size -= _weight(self._known.popitem(last=False)[1])
+
+
+def _weight(words: frozenset[str]) -> int:
+    return len(words) + _WORDS_OF_AN_ENTRY
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:

@@ -97,6 +97,38 @@ class _Rest:
     until: datetime
 
 
+class Rests:
+    """The partitions that are skipped for a while because they failed. One that is not tried long after is dropped."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._rests: dict[tuple[Scope, str], _Rest] = {}
+
+    def __len__(self) -> int:
+        return len(self._rests)
+
+    def has(self, partition: TextPartition) -> bool:
+        """Return whether the partition is to be skipped now."""
+        rest = self._rests.get((partition.scope, partition.subject))
+        return rest is not None and rest.until > self._now()
+
+    def end(self, partition: TextPartition) -> None:
+        """Drop the partition, which did not fail."""
+        self._rests.pop((partition.scope, partition.subject), None)
+
+    def begin(self, partition: TextPartition) -> None:
+        """Skip the partition, which failed, for twice as long as the last time."""
+        before = self._rests.get((partition.scope, partition.subject))
+        failures = before.failures + 1 if before else 1
+        rest_s = min(_LONGEST_REST_S, _REST_S * 2.0 ** min(failures - 1, 10))
+        self._rests[partition.scope, partition.subject] = _Rest(failures, self._now() + timedelta(seconds=rest_s))
+
+    def drop_old(self) -> None:
+        """Drop the partitions that could have been tried long ago: they are done elsewhere, or forgotten."""
+        oldest = self._now() - timedelta(seconds=_LONGEST_REST_S)
+        self._rests = {key: rest for key, rest in self._rests.items() if rest.until > oldest}
+
+
 class Embedding:
     """Embeds one partition at a time, under a lease. `holder` identifies this process."""
 
@@ -108,7 +140,7 @@ class Embedding:
         self._holder = holder
         self._now = now
         self._lease_s = lease_s
-        self._rests: dict[tuple[Scope, str], _Rest] = {}
+        self._rests = Rests(now)
 
     async def keep(self) -> None:
         """Find texts that lack vectors, then embed new ones until cancelled."""
@@ -134,8 +166,9 @@ class Embedding:
 
     async def _follow(self) -> None:
         while True:
+            self._rests.drop_old()
             waiting = await embeddings.waiting(self._pool, limit=_PLACES + len(self._rests))
-            partitions = [partition for partition in waiting if not self._is_resting(partition)]
+            partitions = [partition for partition in waiting if not self._rests.has(partition)]
             limit = AT_ONCE if len(partitions) == 1 else _AT_ONCE_BESIDE_OTHERS
             done = [await self._tried(partition, limit) for partition in partitions]
             if not any(done):
@@ -147,20 +180,10 @@ class Embedding:
             done = await self.go(partition, limit=limit)
         except (ModelsError, StoreError) as error:
             log.warning("place_not_embedded", extra={"kind": partition.kind.value, "error": type(error).__name__})
-            self._put_off(partition)
+            self._rests.begin(partition)
             return None
-        self._rests.pop((partition.scope, partition.subject), None)
+        self._rests.end(partition)
         return done
-
-    def _is_resting(self, partition: TextPartition) -> bool:
-        rest = self._rests.get((partition.scope, partition.subject))
-        return rest is not None and rest.until > self._now()
-
-    def _put_off(self, partition: TextPartition) -> None:
-        before = self._rests.get((partition.scope, partition.subject))
-        failures = before.failures + 1 if before else 1
-        rest_s = min(_LONGEST_REST_S, _REST_S * 2.0 ** min(failures - 1, 10))
-        self._rests[partition.scope, partition.subject] = _Rest(failures, self._now() + timedelta(seconds=rest_s))
 
     async def _take(self, partition: TextPartition) -> BackgroundJob | None:
         async with scoped(self._pool, partition.scope, role=DatabaseRole.WORKER) as connection:

@@ -12,7 +12,7 @@ import pytest
 
 from models.errors import EmbedderUnusable
 from sidecar.runtime.embedders import Numbered
-from sidecar.worker.embedding_jobs import KIND, Embedded, Embedding, embed_some, mark_unfinished
+from sidecar.worker.embedding_jobs import KIND, Embedded, Embedding, Rests, embed_some, mark_unfinished
 from sidecar.worker.worker_process import handlers
 from store.compile import background
 from store.content import embeddings, memories
@@ -225,6 +225,22 @@ async def test_failing_partition_delays_no_other(pools: Pools, database: str) ->
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert (await counts(database))["turn_vectors"] == 0
+
+
+def test_failing_partition_rests_twice_as_long_each_time_and_is_dropped_once_it_waits_no_more() -> None:
+    clock, partition = Clock(NOW), embeddings.partition_of(SCOPE, "turns")
+    rests = Rests(clock)
+    for rest_s in (5, 10, 20):
+        rests.begin(partition)
+        clock.move(seconds=rest_s - 1)
+        assert rests.has(partition)
+        clock.move(seconds=1)
+        assert not rests.has(partition)
+    rests.drop_old()
+    assert len(rests) == 1, "the next failure is still its fourth in a row"
+    clock.move(minutes=5)
+    rests.drop_old()
+    assert len(rests) == 0
 
 
 class Held(TopicEmbedder):
