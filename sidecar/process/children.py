@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -145,8 +145,7 @@ class _Child:
         )
         try:
             assert process.stdout is not None
-            while line := await process.stdout.readline():
-                self._hear(line)
+            await hear_lines(process.stdout, self._hear)
             return await process.wait()
         finally:
             if process.returncode is None:
@@ -154,13 +153,22 @@ class _Child:
                     process.terminate()
                 await _ended(process, self._patience_s)
 
-    def _hear(self, line: bytes) -> None:
-        payload = orjson.loads(line)
+    def _hear(self, payload: dict[str, Any]) -> None:
         self.addresses = tuple(payload.pop("addresses"))
         self.http_addresses = payload
         if self.serving.is_set():
             log.info("process_serves_again", extra={"child": self.name})
         self.serving.set()
+
+
+async def hear_lines(lines: asyncio.StreamReader, hear: Callable[[dict[str, Any]], None]) -> None:
+    """Pass each message that a child prints to `hear`, until its output ends. Other lines, as a library may print, are logged."""
+    while not lines.at_eof():
+        try:
+            if line := await lines.readline():
+                hear(orjson.loads(line))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            log.warning("child_line_unreadable", extra={"error": type(error).__name__})
 
 
 async def _ended(process: asyncio.subprocess.Process, patience_s: float) -> None:
