@@ -103,7 +103,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_type = 'princip
 ORDER BY 2, memory_id COLLATE "C" LIMIT 1000;
 
 -- name: forget_sources!
--- Takes forgotten memories out of the jobs that have not ended.
+-- Takes forgotten memories out of every job.
 UPDATE decay_jobs SET source_ids = ARRAY(
     SELECT s.source_id FROM unnest(source_ids) WITH ORDINALITY AS s (source_id, place)
     WHERE s.source_id <> ALL(:memory_ids::text[]) ORDER BY s.place)

@@ -1,5 +1,5 @@
 -- name: open_thread^
--- Creates or locks a thread until the transaction ends; returns the position of its next turn.
+-- Creates or locks a thread until the transaction ends; returns how many turns and tokens it has.
 INSERT INTO threads AS t (tenant_id, owner_id, thread_id, title, turn_count, token_count, fence_key_id, last_turn_at, created_at)
 VALUES (:tenant_id, :owner_id, :thread_id, :title, 0, 0, :fence_key_id, :last_turn_at, :now)
 ON CONFLICT (tenant_id, owner_id, thread_id) DO UPDATE SET title = CASE WHEN :title = '' THEN t.title ELSE :title END
@@ -40,7 +40,7 @@ WITH thread AS (
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND role = 'user'
         AND client_turn_id <> :client_turn_id AND NOT (text = '' AND parts = '[]')
     ORDER BY position DESC LIMIT 1
-), in_window AS (  -- a turn that only its end lies in the window is not in it
+), in_window AS (  -- a turn that begins before the window is left out
     SELECT position + (tokens_through - o200k_tokens < (SELECT token_count FROM thread) - :window_tokens::bigint)::int
         AS position
     FROM turns

@@ -1,8 +1,8 @@
 """Reads migration files and decides which of them to apply. Reads a folder, never a database.
 
-A file is `0001_name.sql`, numbered without gaps. Directives at its top say how to apply it. `-- no-transaction`: each
-statement runs by itself and must be repeatable, because an interrupted file runs again from its top. `-- requires: vector
->= 0.8`, on one line: the file is skipped until the server can install that extension.
+A file is `0001_name.sql`; files are applied in the order of their numbers, which may have gaps. Directives at its top say how
+to apply it. `-- no-transaction`: each statement runs by itself and must be repeatable, because an interrupted file runs again
+from its top. `-- requires: vector >= 0.8`, on one line: the file is skipped until the server can install that extension.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ async def hold_quotes(connection: Connection, scope: Scope, quotes: Sequence[tup
 
 async def replace(connection: Connection, scope: Scope, item_ids: Sequence[UUID], examples: Sequence[Example]) -> None:
     """Replace the owner's evidence of some items."""
-    await _sql.replace_evidence(connection, **scope.key, item_ids=list(item_ids))
+    await _sql.delete_evidence_of_items(connection, **scope.key, item_ids=list(item_ids))
     rows = [
         {"tenant_id": scope.tenant_id, **{name: getattr(one, name) for name in Example.__slots__}} for one in examples
     ]
@@ -92,7 +92,7 @@ async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]
 
 async def forget_unsaid(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
     """Delete, after an edit of memories, the evidence that they no longer contain, and proposals as in `forget`."""
-    rows = await _sql.unsaid_evidence(connection, **scope.key, memory_ids=list(memory_ids))
+    rows = await _sql.delete_unsaid_evidence(connection, **scope.key, memory_ids=list(memory_ids))
     if rows:
         await drop_unfounded(connection, scope, sorted({row["item_id"] for row in rows}))
 

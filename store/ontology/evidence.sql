@@ -5,7 +5,7 @@ SELECT r.place::int AS place FROM unnest(:memory_ids::text[], :quotes::text[]) W
 JOIN memories m ON m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = r.memory_id
 WHERE strpos(m.text, r.quote) > 0 ORDER BY m.memory_id, r.place FOR SHARE OF m;
 
--- name: replace_evidence!
+-- name: delete_evidence_of_items!
 -- Deletes the owner's evidence of some items.
 DELETE FROM ontology_evidence_examples
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND item_id = ANY(:item_ids::uuid[]);
@@ -40,8 +40,8 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (:memory_ids::text[] I
 DELETE FROM ontology_evidence_examples
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
 
--- name: unsaid_evidence
--- The owner's evidence from some memories that these no longer contain.
+-- name: delete_unsaid_evidence
+-- Deletes the owner's evidence from some memories that these no longer contain, and returns its items.
 DELETE FROM ontology_evidence_examples e USING memories m
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.memory_id = ANY(:memory_ids::text[])
     AND m.tenant_id = e.tenant_id AND m.owner_id = e.owner_id AND m.memory_id = e.memory_id AND strpos(m.text, e.quote) = 0
