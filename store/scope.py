@@ -6,12 +6,14 @@ setting. External ids of callers (account names, "auth0|42") are mapped to UUIDs
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from hashlib import sha256
 from uuid import UUID, uuid5
 
 MAX_EXTERNAL_ID_CHARS = 200
 _DERIVED = 5
+_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _BRAIN_MARK = 0x5B7A_1C0E_D93F_8  # 48 bits that no other id of ours begins with, and version 8 (RFC 9562)
 
 _TENANTS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a01")
@@ -20,6 +22,11 @@ _OWNERS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a02")
 
 class InvalidExternalId(ValueError):
     """An id must be a non-empty text of at most 200 characters without control characters; send another id."""
+
+
+def is_uuid(text: str) -> bool:
+    """Return whether a text is a UUID in its usual form, in either case."""
+    return _UUID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,23 +105,22 @@ async def forget_texts(
     """
     if not hashes and not refs:
         return
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     pairs = {"kinds": [kind for kind, _ in refs], "refs": [ref for _, ref in refs]}
     gone = [ref for kind, ref in refs if kind == "memory"]
     named = {*hashes, *(one[:SHORT_HASH_BYTES] for one in hashes)}  # receipts of earlier releases name whole hashes
-    rows = await _sql.texts_at_stake(connection, **key, **pairs, memory_ids=gone, text_hashes=list(named))
+    rows = await _sql.texts_at_stake(connection, **scope.key, **pairs, memory_ids=gone, text_hashes=list(named))
     lost = [row["text_hash"] for row in rows if not is_said_by(row["text"], row["others"])]
     if lost:
-        await _sql.forget_texts(connection, **key, text_hashes=lost)
+        await _sql.forget_texts(connection, **scope.key, text_hashes=lost)
     if refs:
-        await _sql.blank_names_resting_on(connection, **key, **pairs)
+        await _sql.blank_names_resting_on(connection, **scope.key, **pairs)
 
 
 async def forget(connection: Connection, scope: Scope, receipt_ids: Sequence[UUID]) -> None:
     """Delete receipts, with the texts that no other receipt of the owner names."""
     if not receipt_ids:
         return
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "receipt_ids": list(receipt_ids)}
+    key = {**scope.key, "receipt_ids": list(receipt_ids)}
     rows = await _sql.texts_of_receipts(connection, **key)
     hashes = [row["text_hash"] for row in rows]
     await _sql.forget_texts(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, text_hashes=hashes)
@@ -139,8 +138,7 @@ async def get(
 
 async def texts(connection: Connection, scope: Scope, hashes: Sequence[bytes], *, now: datetime) -> dict[bytes, str]:
     """Return the owner's texts that are still kept, by hash."""
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    rows = await _sql.get_texts(connection, **key, text_hashes=list(hashes), now=now)
+    rows = await _sql.get_texts(connection, **scope.key, text_hashes=list(hashes), now=now)
     return {row["text_hash"]: row["text"] for row in rows}
 
 
@@ -157,13 +155,12 @@ async def page(
 
     Of their details only the version, the pool, the tokenizer, the hash and the account of each source are read.
     """
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     before_at, before_id = before or (_END_OF_TIME, _LAST_ID)
     place = {"before": before_at, "before_id": before_id, "limit": limit} | _seen_by(reach)
     if thread_id:
-        rows = await _sql.list_receipts_of_thread(connection, **key, **place, thread_id=thread_id)
+        rows = await _sql.list_receipts_of_thread(connection, **scope.key, **place, thread_id=thread_id)
     else:
-        rows = await _sql.list_receipts(connection, **key, **place)
+        rows = await _sql.list_receipts(connection, **scope.key, **place)
     return [_receipt(row, None) for row in rows]
 
 
@@ -216,8 +213,7 @@ async def owners_with_expired_texts(connection: Connection, *, now: datetime, li
 
 async def delete_expired_texts(connection: Connection, scope: Scope, *, now: datetime) -> int:
     """Delete the owner's expired receipt texts, and return how many."""
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    return int(await _sql.delete_expired_texts(connection, **key, now=now))
+    return int(await _sql.delete_expired_texts(connection, **scope.key, now=now))
 
 
 def _seen_by(reach: Reach | None) -> dict[str, Any]:

@@ -112,8 +112,7 @@ def partition_of(scope: Scope, subject: str) -> TextPartition:
 
 async def mark(connection: Connection, scope: Scope, kind: TextKind, *, ref: str = "", now: datetime) -> None:
     """Mark an owner's partition as written to."""
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    await _sql.mark_place(connection, **key, kind=kind.value, ref=ref, now=now)
+    await _sql.mark_place(connection, **scope.key, kind=kind.value, ref=ref, now=now)
 
 
 async def mark_base(connection: Connection, tenant_id: UUID, base_id: UUID, *, now: datetime) -> None:

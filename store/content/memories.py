@@ -5,7 +5,6 @@ Every function takes a connection inside a transaction of the scope that is pass
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from store.content.validity import OPEN, Validity, ValidPrecision, validity_of
 from store.db import queries
 from store.db.pacing import QUICK_CHARS, STATEMENT_CHARS, in_slices, slices
 from store.db.queries import Connection, value_of
-from store.scope import Scope
+from store.scope import Scope, is_uuid
 from store.text.texts import Signature
 
 _sql = queries.load(__file__)
@@ -29,7 +28,6 @@ _MEMORIES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a04")
 _NOT_VALUES = {"place", "is_new", "is_retold", "is_edited"}
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _PLENTY_BYTES = 2**62
-_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 _Row: TypeAlias = "tuple[str, NewMemory, Derived]"
 
@@ -312,7 +310,7 @@ async def _drawn_from_tools(connection: Connection, scope: Scope, prepared: Prep
     wanted = {
         memory_id: one.turn_ids for memory_id, one, _ in prepared.rows if one.turn_ids and ORIGIN not in one.metadata
     }
-    uuids = {turn_id for turn_ids in wanted.values() for turn_id in turn_ids if _UUID.fullmatch(turn_id)}
+    uuids = {turn_id for turn_ids in wanted.values() for turn_id in turn_ids if is_uuid(turn_id)}
     if not uuids:
         return set()
     rows = await _sql.roles_of_turns(connection, **scope.key, turn_ids=sorted(uuids))

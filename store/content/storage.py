@@ -48,14 +48,12 @@ async def add(connection: Connection, scope: Scope, count: int, *, quota_bytes: 
 
 async def of_memories(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
     """Return the size of some of the owner's memories in bytes; a missing memory counts 0."""
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    return int(await _sql.bytes_of_memories(connection, **key, memory_ids=list(memory_ids)))
+    return int(await _sql.bytes_of_memories(connection, **scope.key, memory_ids=list(memory_ids)))
 
 
 async def of_turns(connection: Connection, scope: Scope, turn_ids: Sequence[UUID]) -> int:
     """Return the size of some of the owner's turns in bytes."""
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    return int(await _sql.bytes_of_turns(connection, **key, turn_ids=list(turn_ids)))
+    return int(await _sql.bytes_of_turns(connection, **scope.key, turn_ids=list(turn_ids)))
 
 
 async def check_count(connection: Connection, scope: Scope, most: int) -> None:

@@ -5,7 +5,6 @@ Every function takes a connection inside a transaction of the scope that is pass
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
@@ -15,10 +14,9 @@ from uuid import UUID
 
 from store.db import queries
 from store.db.queries import Connection, value_of
-from store.scope import Scope
+from store.scope import Scope, is_uuid
 
 _sql = queries.load(__file__)
-_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _COLUMNS = ("memory_ids", "superseded_ids", "created_at", "reasons", "places", "job_ids", "evidence", "undone_at")
 
 
@@ -113,7 +111,7 @@ async def source_turns(
     connection: Connection, scope: Scope, turn_ids: Sequence[str], *, chars: int
 ) -> list[SourceTurn]:
     """Return the owner's turns with these ids that exist, in order of time, each with its first `chars` characters."""
-    ids = sorted({one.lower() for one in turn_ids if _UUID.fullmatch(one)})
+    ids = sorted({one.lower() for one in turn_ids if is_uuid(one)})
     if not ids:
         return []
     rows = await _sql.source_turns(connection, **scope.key, turn_ids=ids, chars=chars)

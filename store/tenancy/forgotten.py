@@ -139,8 +139,7 @@ async def meanwhile(connection: Connection, scope: Scope, began: datetime, *, no
 
     An undated note counts, and is dated `now`.
     """
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    rows = await _sql.forgotten_since(connection, **key, since=began - _SKEW)
+    rows = await _sql.forgotten_since(connection, **scope.key, since=began - _SKEW)
     refs = {_hash(scope, *_ANYTHING), _hash(scope, *OWNER)}
     met = [row for row in rows if row["ref_hash"] in refs]
     undated = tuple(sorted(row["ref_hash"] for row in met if row["forgotten_at"] is None))
@@ -157,8 +156,7 @@ async def lately(
 
     An undated note counts, and is dated `now`.
     """
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    rows = await _sql.forgotten_since(connection, **key, since=now - _LONGEST_TURN)
+    rows = await _sql.forgotten_since(connection, **scope.key, since=now - _LONGEST_TURN)
     noted = {row["ref_hash"]: row["forgotten_at"] for row in rows}
     met = {_hash(scope, *ref): ref for ref in refs} if noted else {}
     met = {ref_hash: ref for ref_hash, ref in met.items() if ref_hash in noted}

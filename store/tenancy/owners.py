@@ -79,14 +79,13 @@ async def forget(connection: Connection, scope: Scope) -> dict[str, int]:
     For an owner without rows only the note is written, so that a running turn leaves no receipt. The caller must call
     `forgotten.date_owner` after this is committed.
     """
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     await feed.hold_there(connection, scope)  # the first lock, as in every write, so that no two transactions deadlock
     await scopes.lock_there(connection, scope)
     await forgotten.hold_alone(connection, scope)
     counts = {"compile_ready": await ready.forget(connection, scope)}
     proposals = await evidence.resting_on_owner(connection, scope)
     for row in await _sql.tables_here(connection, tables=TABLES):
-        counts[row["name"]] = int(await getattr(_sql, f"forget_{row['name']}")(connection, **key))
+        counts[row["name"]] = int(await getattr(_sql, f"forget_{row['name']}")(connection, **scope.key))
     await evidence.drop_unfounded(connection, scope, proposals)
     await audit.blank(connection, scope)
     await forgotten.note_owner(connection, scope)

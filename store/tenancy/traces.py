@@ -6,7 +6,6 @@ Every function takes a connection inside a transaction of the scope that is pass
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,10 +14,9 @@ from uuid import UUID
 
 from store.db import queries
 from store.db.queries import Connection
-from store.scope import Scope
+from store.scope import Scope, is_uuid
 from store.tenancy import forgotten
 
-_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _sql = queries.load(__file__)
 
 
@@ -83,7 +81,7 @@ async def forgotten_turns(
     """Return those of the turns that were forgotten in the last hour and not said again. Blocks forgetting until the transaction
     ends. Ids that are no UUIDs are of no turn here.
     """
-    refs = [("turn", one.lower()) for one in turn_ids if _UUID.fullmatch(one)]
+    refs = [("turn", one.lower()) for one in turn_ids if is_uuid(one)]
     gone = [one for _, one in await forgotten.lately(connection, scope, refs, now=now)] if refs else []
     if not gone:
         return []

@@ -129,7 +129,7 @@ async def graph(
         pages, is_truncated = found[:most_pages], len(found) > most_pages
     else:
         ids, is_truncated = await _around(connection, scope, focus, depth, most_pages)
-        pages = await browse.page_rows(await _sql.graph_pages(connection, tenant_id=scope.tenant_id, page_ids=ids))
+        pages = await browse.page_rows(await browse.active_pages(connection, scope, ids))
     rows = await _sql.edges_among(
         connection,
         **scope.key,
@@ -151,7 +151,7 @@ async def _around(
     for _ in range(depth):
         room = most_pages - len(known)
         found = await _next(connection, scope, rim, known=known, limit=room + 1)
-        rim = found[: max(0, room)]
+        rim = found[:room]
         known += rim
         if len(found) > room:
             return known, True

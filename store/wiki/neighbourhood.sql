@@ -93,10 +93,3 @@ WHERE l.edge_type = '' OR l.held_reason = '' OR (l.held_reason <> '' AND NOT EXI
         WHERE u.tenant_id = :tenant_id AND u.from_page_id = l.from_page_id AND u.to_page_id = l.to_page_id AND u.kind = l.kind
             AND (u.edge_type = '' OR (u.held_reason <> '' AND u.link_id < l.link_id))))
 ORDER BY l.from_page_id, l.to_page_id, l.kind, l.edge_type, l.valid_from LIMIT :limit;
-
--- name: graph_pages
--- The active ones among some pages, in no order.
-SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.entity_type, p.last_compiled_at,
-    p.created_at, p.updated_at
-FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
-    SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = r.page_id AND status = 'active' LIMIT 1) p;

@@ -14,6 +14,7 @@ from store.db import queries
 from store.db.queries import Connection
 from store.scope import Scope
 from store.text.texts import fold, query_words
+from store.wiki import browse
 from store.wiki.browse import PageRow, page_row
 
 _sql = queries.load(__file__)
@@ -59,15 +60,14 @@ async def search(connection: Connection, scope: Scope, question: str, *, page_ty
     words, key = query_words(question), fold(question)[:_MAX_KEY_CHARS]
     if not key:
         return []
-    scoped = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    by_words = await _sql.pages_by_words(connection, **scoped, words=words, limit=MOST_FOUND) if words else []
-    by_name = await _sql.pages_by_name(connection, **scoped, key=key, names=name_runs(key), limit=MOST_FOUND)
+    by_words = await _sql.pages_by_words(connection, **scope.key, words=words, limit=MOST_FOUND) if words else []
+    by_name = await _sql.pages_by_name(connection, **scope.key, key=key, names=name_runs(key), limit=MOST_FOUND)
     texts = {row["found_id"]: Words(row["score"], row["coverage"]) for row in by_words}
     names: dict[UUID, list[Name]] = {}
     for row in by_name:
         names.setdefault(row["found_id"], []).append(Name(row["alias"], row["way"], row["likeness"]))
     fused = fuse(texts, names, key)
-    rows = await _sql.pages_by_ids(connection, tenant_id=scope.tenant_id, page_ids=list(fused))
+    rows = await browse.active_pages(connection, scope, fused)
     hits = [_hit(page_row(row), fused) for row in rows if row["type"] == page_type or not page_type]
     return sorted(hits, key=lambda hit: (-hit.score, -hit.page.hubness_score, hit.page.path))[:MOST_FOUND]
 

@@ -221,12 +221,7 @@ class Brain:
                 else:
                     done = await releasing.reconcile(connection, scope, now=self._now())
             self._report(done)
-            total = replace(
-                total,
-                released=total.released + done.released,
-                held=total.held + done.held,
-                withdrawn=total.withdrawn + done.withdrawn,
-            )
+            total = releasing.together(total, done)
             if done.is_last:
                 break
         if total:

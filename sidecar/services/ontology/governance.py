@@ -349,8 +349,7 @@ async def _ontology(connection: Connection, tenant_id: UUID, version: int = 0) -
         if found is None:
             raise NotFound("version of the ontology")
         return found
-    newest = await versions.newest(connection, tenant_id)
-    return await _ontology(connection, tenant_id, newest) if newest else Ontology()
+    return await versions.newest_ontology(connection, tenant_id) or Ontology()
 
 
 async def _version(connection: Connection, tenant_id: UUID, version: int) -> OntologyVersion:
