@@ -157,7 +157,7 @@ class Tenants:
         Remote memory services forget the owner too; the report has each outcome. A dry run rolls back and calls no service.
         """
         counts: Mapping[str, int] = {}
-        elsewhere = self._elsewhere.announced(scope, _WHOLE)
+        elsewhere = self._elsewhere.announced(scope)
         with suppress(_NotMeant):
             async with scoped(self._pool, scope) as connection:
                 if await tenants.get(connection, scope.tenant_id) is None:
@@ -175,7 +175,7 @@ class Tenants:
         async with scoped(self._pool, scope) as connection:
             await forgotten.date_owner(connection, scope, clock=self._now)
         await settle(self._pool, scope.tenant_id, now=self._now, on_forgotten=self._on_forgotten)
-        return ForgottenOwner(counts, await self._elsewhere.settle_in_time(scope, _WHOLE))
+        return ForgottenOwner(counts, await self._elsewhere.settle_in_time(scope))
 
     async def audit_entries(
         self,

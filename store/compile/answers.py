@@ -40,11 +40,6 @@ async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]
     return int(await _sql.forget_answers(connection, **scope.key, memory_ids=list(memory_ids)))
 
 
-async def clear(connection: Connection, scope: Scope) -> int:
-    """Delete every answer of the scope, and return how many."""
-    return int(await _sql.clear_answers(connection, **scope.key))
-
-
 async def spend(connection: Connection, scope: Scope, *, model_id: str, cost_usd: float, now: datetime) -> None:
     """Add the cost of a call to the tenant's spend of the day (UTC)."""
     await _sql.add_spend(connection, tenant_id=scope.tenant_id, day=utc_day(now), model_id=model_id, cost_usd=cost_usd)

@@ -29,10 +29,6 @@ DELETE FROM model_answers a WHERE a.tenant_id = :tenant_id AND a.owner_id = :own
     SELECT 1 FROM model_answer_memories m WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id
         AND m.answer_key = a.answer_key AND m.memory_id = ANY(:memory_ids::text[]));
 
--- name: clear_answers!
--- Deletes every answer of a scope.
-DELETE FROM model_answers WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
-
 -- name: add_spend!
 -- Adds to the spend of a day.
 INSERT INTO compile_spend AS s (tenant_id, day, model_id, cost_usd) VALUES (:tenant_id, :day, :model_id, :cost_usd)

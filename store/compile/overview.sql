@@ -40,15 +40,15 @@ SELECT day, sum(made)::bigint AS made, sum(linked)::bigint AS linked FROM (
 GROUP BY day ORDER BY day;
 
 -- name: links_by_day
--- How many links were created per day (UTC), by kind.
+-- How many links were created per day (UTC), without typed edges.
 SELECT (created_at AT TIME ZONE 'UTC')::date AS day, count(*) AS made FROM wiki_page_links
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND edge_type = '' GROUP BY 1 ORDER BY 1;
 
 -- name: jobs_at
 -- The job that ran at each instant; deleted jobs are not found.
-SELECT r.at, j.job_id, j.trigger FROM unnest(:instants::timestamptz[]) AS r (at) CROSS JOIN LATERAL (
-    SELECT n.job_id, n.trigger FROM (
-        SELECT job_id, trigger, claimed_at, finished_at, created_at FROM wiki_compile_jobs
+SELECT r.at, j.job_id FROM unnest(:instants::timestamptz[]) AS r (at) CROSS JOIN LATERAL (
+    SELECT n.job_id FROM (
+        SELECT job_id, claimed_at, finished_at, created_at FROM wiki_compile_jobs
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at <= r.at
         ORDER BY created_at DESC, job_id LIMIT 50) n
     WHERE n.claimed_at <= r.at AND coalesce(n.finished_at, 'infinity') >= r.at ORDER BY n.created_at DESC, n.job_id LIMIT 1) j;

@@ -14,7 +14,7 @@ import asyncpg
 
 from store.db import queries
 from store.db.migrate import take_lock
-from store.db.placements import DISTRIBUTED, REFERENCE
+from store.db.placements import DISTRIBUTED
 from store.db.postgres import direct, has_citus
 from store.errors import DRIVER_ERRORS, DistributionFailed, NotACluster, from_driver
 
@@ -24,11 +24,10 @@ _FIRST = "tenants"
 
 @dataclass(frozen=True, slots=True)
 class DistributionReport:
-    """The result of `distribute`: servers with shards, tables spread now by kind, and the number spread before."""
+    """The result of `distribute`: servers with shards, tables spread now, and the number spread before."""
 
     servers: int
     distributed: tuple[str, ...]
-    reference: tuple[str, ...]
     before: int
 
 
@@ -68,16 +67,13 @@ async def _distribute(connection: asyncpg.Connection[asyncpg.Record]) -> Distrib
     servers = await _servers(connection)
     spread = {row["table_name"] for row in await _sql.spread_tables(connection)}
     await _prepare(connection)
-    reference = sorted(REFERENCE - spread)
-    for table in reference:
-        await _sql.copy_everywhere(connection, table_name=table)
     links = [(row["child"], row["parent"]) for row in await _sql.foreign_keys(connection)]
     distributed = [table for table in in_order(DISTRIBUTED, links) if table not in spread]
     for table in distributed:
         await _spread(connection, table)
     await _sql.index_pages_at_once(connection)
     await _sql.index_sections_at_once(connection)
-    return DistributionReport(servers, tuple(distributed), tuple(reference), len(spread & (DISTRIBUTED | REFERENCE)))
+    return DistributionReport(servers, tuple(distributed), len(spread & DISTRIBUTED))
 
 
 def in_order(tables: Iterable[str], links: Iterable[tuple[str, str]]) -> list[str]:

@@ -3,8 +3,8 @@
 SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND isactive AND shouldhaveshards;
 
 -- name: spread_tables
--- The tables that are spread already, with their kind: `distributed` or `reference`.
-SELECT c.relname AS table_name, CASE p.partmethod WHEN 'h' THEN 'distributed' WHEN 'n' THEN 'reference' ELSE p.partmethod::text END AS kind
+-- The tables that are spread already.
+SELECT c.relname AS table_name
 FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE c.relnamespace = 'public'::regnamespace;
 
 -- name: foreign_keys
@@ -16,10 +16,6 @@ WHERE k.contype = 'f' AND child.relnamespace = 'public'::regnamespace AND child.
 -- name: distribute_table$
 -- Spreads a table's rows by their tenant, colocated with those of the given table.
 SELECT create_distributed_table(format('public.%I', :table_name::text), 'tenant_id', colocate_with => :beside);
-
--- name: copy_everywhere$
--- Gives every server a copy of a table.
-SELECT create_reference_table(format('public.%I', :table_name::text));
 
 -- name: let_roles_log_in#
 -- Lets the product's roles log in: the coordinator connects to the other servers as the role in force.

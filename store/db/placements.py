@@ -94,9 +94,6 @@ DISTRIBUTED = frozenset(
     }
 )
 
-# No present table is joined by the rows of every tenant.
-REFERENCE: frozenset[str] = frozenset()
-
 # Local tables, each with the reason why it is not distributed.
 LOCAL = {
     "schema_migrations": "the ledger of this database's migrations",

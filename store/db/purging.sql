@@ -11,7 +11,7 @@ INSERT INTO purge_queue (requested_at) VALUES (:now) ON CONFLICT (requested_by) 
 -- The requests of a purge, and whether a session may still see the deleted rows. A transaction in any database of the server that
 -- began earlier counts: this session's own snapshot is as old as the oldest of them. A request by a transaction that is yet to come
 -- was restored from another server's dump: no session of this server saw its rows.
-SELECT q.requested_by::text AS requested_by, q.requested_at, q.requested_by < pg_snapshot_xmax(pg_current_snapshot()) AND (
+SELECT q.requested_by::text AS requested_by, q.requested_by < pg_snapshot_xmax(pg_current_snapshot()) AND (
         pg_snapshot_xmin(pg_current_snapshot()) <= q.requested_by OR EXISTS (
             SELECT FROM pg_stat_activity AS a WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
                 AND a.backend_xmin IS NOT NULL AND age(a.backend_xmin) >= age(q.requested_by::xid))) AS is_seen

@@ -89,12 +89,6 @@ async def put_space(connection: Connection, tenant_id: UUID, space_id: str, *, n
     await _sql.put_space(connection, tenant_id=tenant_id, space_id=space_id, name=name, now=now)
 
 
-async def space_name(connection: Connection, tenant_id: UUID, space_id: str) -> str | None:
-    """Return the space's name, or None if there is no such space."""
-    name: str | None = await _sql.space_name(connection, tenant_id=tenant_id, space_id=space_id)
-    return name
-
-
 async def put_workspace(connection: Connection, tenant_id: UUID, workspace: Workspace) -> None:
     """Set the location of the files of a level and ref."""
     await _sql.put_workspace(

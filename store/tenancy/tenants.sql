@@ -27,10 +27,6 @@ WHERE a.template_id <> excluded.template_id;
 INSERT INTO spaces AS s (tenant_id, space_id, name, created_at) VALUES (:tenant_id, :space_id, :name, :now)
 ON CONFLICT (tenant_id, space_id) DO UPDATE SET name = excluded.name WHERE s.name <> excluded.name;
 
--- name: space_name$
--- The name of a space, or no row.
-SELECT name FROM spaces WHERE tenant_id = :tenant_id AND space_id = :space_id;
-
 -- name: put_workspace!
 -- Sets the location of a workspace.
 INSERT INTO workspaces (tenant_id, level, ref, location) VALUES (:tenant_id, :level, :ref, :location)

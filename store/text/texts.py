@@ -157,11 +157,6 @@ def shared_bands(signed: Iterable[Signature]) -> set[int]:
     return repeated([signature.bands for signature in signed])
 
 
-def similarity(one: str, other: str) -> float:
-    """Return the Jaccard similarity of the texts' shingles, 0 to 1."""
-    return overlap(shingles(one), shingles(other))
-
-
 def shingles(text: str) -> frozenset[str]:
     """Return every run of 4 characters of the text, ignoring case, width and punctuation; never empty."""
     padded = normal_forms([text])[0][0].ljust(SHINGLE_CHARS)
@@ -175,7 +170,10 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def estimated_similarity(one: Signature, other: Signature) -> float:
-    """Estimate `similarity` by the share of min-wise hashes that two signatures with equal guards have in common, within .13."""
+    """Estimate the overlap of two texts\' shingles, within .13.
+
+    It is the share of min-wise hashes that two signatures with equal guards have in common.
+    """
     equal = 0
     for a, b in zip(one.split_bands(), other.split_bands(), strict=False):
         differing = a ^ b

@@ -7,7 +7,7 @@ Every function takes a connection inside a scoped transaction and changes nothin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -302,9 +302,10 @@ async def citations(
     ]
 
 
-async def revision(connection: Connection, scope: Scope) -> int:
-    """Return the wiki's revision, which every change raises; 0 before the first."""
-    return int(await _sql.wiki_revision(connection, **scope.key) or 0)
+async def active_pages(connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Sequence[Any]:
+    """Return the rows of the active ones among some pages, in no order."""
+    rows: Sequence[Any] = await _sql.active_pages(connection, tenant_id=scope.tenant_id, page_ids=list(page_ids))
+    return rows
 
 
 async def page_rows(rows: Sequence[Any]) -> list[PageRow]:

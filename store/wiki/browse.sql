@@ -23,12 +23,12 @@ SELECT page_id FROM (
 -- name: read_sections
 -- A page's sections as they are shown.
 SELECT section_id, section_slug, coalesce(nullif(shown_heading, ''), heading) AS heading, body_md,
-    coalesce(shown_position, position) AS position, last_source_at, aggregation, word_count FROM wiki_page_sections
+    coalesce(shown_position, position) AS position, last_source_at, aggregation FROM wiki_page_sections
 WHERE tenant_id = :tenant_id AND page_id = :page_id ORDER BY coalesce(shown_position, position), section_slug;
 
 -- name: read_sources
 -- The memories a page cites, by subject, in their present state (a backend's: as last read); the text only on request.
-SELECT s.subject, s.subject_ref, s.section_id, s.source_kind, s.source_ref, s.first_seen_at,
+SELECT s.subject, s.subject_ref, s.source_kind, s.source_ref, s.first_seen_at,
     coalesce(m.occurred_at, l.occurred_at) AS occurred_at, coalesce(m.text_hash, l.text_hash) IS NOT NULL AS is_there,
     coalesce(coalesce(m.text_hash, l.text_hash) = s.text_hash, false) AS is_current,
     CASE WHEN :with_texts::boolean THEN m.text END AS text
@@ -131,6 +131,9 @@ LEFT JOIN wiki_pages t ON t.tenant_id = :tenant_id AND t.page_id = s.through_id
 WHERE (s.page_id, s.subject, s.subject_ref) > (:after_id::uuid, :after_subject, :after_ref)
 ORDER BY s.page_id, s.subject, s.subject_ref LIMIT :limit;
 
--- name: wiki_revision$
--- The wiki's revision, which every change raises; null before the first.
-SELECT wiki_revision FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+-- name: active_pages
+-- The active ones among some pages, in no order.
+SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.entity_type, p.last_compiled_at,
+    p.created_at, p.updated_at
+FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
+    SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = r.page_id AND status = 'active' LIMIT 1) p;

@@ -78,14 +78,14 @@ ORDER BY name, likeness DESC, found_id;
 
 -- name: pages_by_beginning
 -- Active pages with a name that continues a given one after a space. Names are compared by bytes.
-SELECT r.beginning, a.alias, p.page_id, p.type, p.slug, p.title, p.status
+SELECT r.beginning, a.alias, p.page_id
 FROM unnest(:beginnings::text[]) AS r (beginning)
 CROSS JOIN LATERAL (
     SELECT alias, page_id FROM wiki_page_aliases
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias ~>=~ (r.beginning || ' ') AND alias ~<~ (r.beginning || '!')
     ORDER BY alias USING ~<~ LIMIT :each) a
 CROSS JOIN LATERAL (
-    SELECT page_id, type, slug, title, status FROM wiki_pages
+    SELECT page_id, type, slug FROM wiki_pages
     WHERE tenant_id = :tenant_id AND page_id = a.page_id AND status = 'active' LIMIT 1) p
 ORDER BY r.beginning, a.alias, p.type, p.slug;
 

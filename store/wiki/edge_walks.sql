@@ -42,7 +42,7 @@ WITH RECURSIVE named AS MATERIALIZED (
             ORDER BY e.other_id, asked_count DESC, e.link_id) t
         ORDER BY t.asked_count DESC, t.other_id LIMIT :most_pages) b
 )
-SELECT w.first_word, w.last_word, w.page_ids, w.link_ids, w.types, w.inward,
+SELECT w.first_word, w.last_word, w.page_ids, w.types, w.inward,
     ARRAY(SELECT p.title FROM unnest(w.page_ids) WITH ORDINALITY AS o (page_id, place) CROSS JOIN LATERAL (
         SELECT title FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = o.page_id AND status = 'active' LIMIT 1) p
         ORDER BY o.place) AS titles,

@@ -213,9 +213,8 @@ async def shortest(
                 for ahead in sides[0].ways(page)
                 for back in sides[1].ways(page)
             )
-            found = list(islice(whole, MAX_PATHS + 1))
             paths = await reading.with_evidence(
-                sorted(found[:MAX_PATHS], key=lambda path: [page.path for page in path.pages])
+                sorted(islice(whole, MAX_PATHS), key=lambda path: [page.path for page in path.pages])
             )
             places = (WalkPosition(ends[0].type, ends[0].slug, count) for count in range(1, len(paths) + 1))
             return Walk(tuple(paths), tuple(places))

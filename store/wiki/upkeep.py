@@ -91,17 +91,6 @@ class PlaceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeCounts:
-    """The number of pages, held names, jobs and memories of a scope."""
-
-    active_pages: int
-    pages: int
-    mentions: int
-    jobs: int
-    memories: int
-
-
-@dataclass(frozen=True, slots=True)
 class Reads:
     """Use of the wiki by turns: all assemblies, those with wiki content, answers that used it, and counts by page."""
 
@@ -176,12 +165,6 @@ async def evidence(connection: Connection, scope: Scope, *, origin: str, prefix:
         )
         for row in rows
     ]  # fmt: skip
-
-
-async def count_scope(connection: Connection, scope: Scope) -> ScopeCounts:
-    """Return the counts of the scope."""
-    row = await _sql.count_scope(connection, **scope.key)
-    return ScopeCounts(row["active_pages"], row["pages"], row["mentions"], row["jobs"], row["memories"])
 
 
 async def archive_all(connection: Connection, scope: Scope, *, now: datetime) -> int:

@@ -105,7 +105,7 @@ FROM wiki_link_evidence e
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.origin = :origin AND starts_with(e.context, :prefix);
 
 -- name: evidence_of
--- The evidence of a class, each piece with the ends of its link, after a given one.
+-- The evidence of a class, each piece with the ends of its link.
 SELECT e.link_id, e.origin, e.context, e.ref, l.kind, l.edge_type, l.valid_from, f.type AS from_type, f.slug AS from_slug, t.type, t.slug
 FROM wiki_link_evidence e
 JOIN wiki_page_links l ON l.tenant_id = e.tenant_id AND l.link_id = e.link_id
@@ -113,16 +113,6 @@ JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id
 JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.origin = :origin AND starts_with(e.context, :prefix)
 ORDER BY f.type, f.slug, t.type, t.slug, l.kind, l.edge_type, l.valid_from, e.context, e.ref;
-
--- name: count_scope^
--- The counts that a reset affects: active or all pages, held names, waiting jobs, and memories in the ledger.
-SELECT (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active') AS active_pages,
-    (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id) AS pages,
-    (SELECT count(*) FROM wiki_unresolved_mentions WHERE tenant_id = :tenant_id AND owner_id = :owner_id) AS mentions,
-    (SELECT count(*) FROM wiki_compile_jobs
-        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending') AS jobs,
-    (SELECT count(*) FROM memory_ledger
-        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND content_hash <> '') AS memories;
 
 -- name: archive_all_pages!
 -- Archives every page of an owner.

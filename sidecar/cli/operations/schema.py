@@ -134,7 +134,6 @@ def _draw_report(report: MigrationReport) -> Iterator[str]:
 
 
 def _draw_spread(report: DistributionReport) -> Iterator[str]:
-    yield from (f"reference {name}" for name in report.reference)
     yield from (f"distributed {name}" for name in report.distributed)
     before = counted(report.before, "table was", "tables were")
     yield f"{before} spread before; {counted(report.servers, 'server holds', 'servers hold')} them"

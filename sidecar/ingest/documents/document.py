@@ -3,7 +3,6 @@
 Pure values. Offsets count characters of `DocumentText.text`, for blocks, chunks and citations alike.
 """
 
-import hashlib
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -113,8 +112,3 @@ def _trimmed(part: DocumentPart) -> str:
         return text.strip()
     first_line = text[: len(text) - len(text.lstrip())].rfind("\n") + 1  # keep the first line's indentation
     return text[first_line:].rstrip()
-
-
-def content_hash(data: bytes) -> str:
-    """Return the hexadecimal SHA-256 of the bytes, by which the same file is recognized."""
-    return hashlib.sha256(data).hexdigest()

@@ -60,14 +60,6 @@ def described(page: PageWhole) -> PageStatement | None:
     return replace(first, text=text)
 
 
-def sources_of(sentence: str, cited: Sequence[SourceRow]) -> tuple[str, ...]:
-    """Return the cited memories that contain at least 60 % of a sentence's words, the highest share first.
-
-    If none does, because a writer chose other words or the texts are stored elsewhere, return all present memories.
-    """
-    return _sayers(words_of(sentence), _known(cited))
-
-
 def _sayers(words: frozenset[str], known: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
     shares = {one: len(words & memory_words) / max(1, len(words)) for one, memory_words in known.items()}
     held = sorted((one for one in shares if shares[one] >= SHARED), key=lambda one: (-shares[one], one))

@@ -123,7 +123,7 @@ class Forgetting:
             if report.memory_ids or report.summary_ids or report.page_ids:
                 await self._compile_anew(scope, self._now())
         if report.elsewhere and not target.word and not is_dry_run:
-            report = replace(report, elsewhere=await self._elsewhere.settle_in_time(scope, remote_target(target)))
+            report = replace(report, elsewhere=await self._elsewhere.settle_in_time(scope))
         return report
 
     def _announced(self, scope: Scope, target: Target, report: ForgetReport) -> tuple[ForgottenElsewhere, ...]:
@@ -132,7 +132,7 @@ class Forgetting:
             return self._elsewhere.unsearched(scope)
         if target.memory_id in report.memory_ids:
             return ()
-        return self._elsewhere.announced(scope, remote_target(target))
+        return self._elsewhere.announced(scope)
 
 
 async def _hold(connection: Connection, scope: Scope, target: Target) -> bool:

@@ -69,17 +69,14 @@ class RemoteForgetter:
         self._now = now
         self._role = role
 
-    def announced(self, scope: Scope, target: RemoteTarget) -> tuple[ForgottenElsewhere, ...]:
+    def announced(self, scope: Scope) -> tuple[ForgottenElsewhere, ...]:
         """Return the outcomes before any service has answered: all are waiting."""
         return tuple(_report(one, _WAITS) for one in self._of(scope))
 
     def unsearched(self, scope: Scope) -> tuple[ForgottenElsewhere, ...]:
         """Return the outcomes for a word: services are not searched for words."""
         detail = "the service is not searched for words: name the memory, document, thread or span"
-        return tuple(
-            _report(one, RemoteOutcome(RemoteState.KEPT, detail=detail))
-            for one in self._memories.get(scope.tenant_id, ())
-        )
+        return tuple(_report(one, RemoteOutcome(RemoteState.KEPT, detail=detail)) for one in self._of(scope))
 
     async def note(self, connection: Connection, scope: Scope, target: RemoteTarget) -> None:
         """Store a request for each service in the caller's transaction, and queue a retry."""
@@ -95,7 +92,7 @@ class RemoteForgetter:
 
     async def settle(self, scope: Scope) -> tuple[ForgottenElsewhere, ...]:
         """Send the stored requests to the services and return the outcomes. Failed requests stay stored."""
-        known = {one.name: one for one in self._memories.get(scope.tenant_id, ())}
+        known = {one.name: one for one in self._of(scope)}
         if not known:
             return ()
         async with scoped(self._pool, scope, read_only=True, role=self._role) as connection:
@@ -105,13 +102,13 @@ class RemoteForgetter:
             await self._withdraw_retry(scope, known)
         return results
 
-    async def settle_in_time(self, scope: Scope, target: RemoteTarget) -> tuple[ForgottenElsewhere, ...]:
+    async def settle_in_time(self, scope: Scope) -> tuple[ForgottenElsewhere, ...]:
         """Settle within eight seconds; the worker continues afterwards."""
         try:
             async with asyncio.timeout(_ANSWER_S):
                 return await self.settle(scope)
         except TimeoutError:
-            return self.announced(scope, target)
+            return self.announced(scope)
 
     async def retry(self, scope: Scope, subject: str) -> None:
         """Settle as a background job, and queue the next retry if a request is still waiting."""

@@ -21,7 +21,7 @@ from sidecar.process.retention import prune
 from sidecar.runtime.settings import Settings
 from store.accounting.retention import KeptSince
 from store.db.bounds import BOUNDED, PRUNED
-from store.db.placements import DISTRIBUTED, LOCAL, REFERENCE
+from store.db.placements import DISTRIBUTED, LOCAL
 from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from store.wiki import browse
@@ -238,7 +238,7 @@ async def test_a_sweep_killed_in_the_middle_is_finished_by_two_at_once(
 
 def test_every_table_says_how_it_is_bounded() -> None:
     assert not set(PRUNED) & set(BOUNDED)
-    assert set(PRUNED) | set(BOUNDED) == DISTRIBUTED | REFERENCE | set(LOCAL)  # which a test compares with the schema
+    assert set(PRUNED) | set(BOUNDED) == DISTRIBUTED | set(LOCAL)  # which a test compares with the schema
     names = {field.name for field in fields(Settings)}
     assert set(PRUNED.values()) <= names
     table = OPERATIONS.read_text().partition("### The database grows")[2].partition("### Build")[0]

@@ -13,10 +13,11 @@ from store.text.texts import (
     Signature,
     estimated_similarity,
     fold,
+    overlap,
     query_words,
     search_words,
+    shingles,
     signatures,
-    similarity,
 )
 from tests.unit.store.test_texts import signed
 
@@ -41,6 +42,10 @@ def changed(rng: random.Random, text: str) -> str:
 @given(st.lists(st.text(max_size=60), max_size=8))
 def test_other_texts_of_a_batch_change_no_signature(texts: list[str]) -> None:
     assert signatures(texts) == [signed(text) for text in texts]
+
+
+def similarity(one: str, other: str) -> float:
+    return overlap(shingles(one), shingles(other))
 
 
 def test_near_duplicates_share_a_band_and_unrelated_texts_hardly_ever() -> None:

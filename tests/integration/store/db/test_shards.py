@@ -17,7 +17,7 @@ from aiosql.types import SQLOperationType as Operation
 
 from store.db import queries
 from store.db.distribution import distribute, in_order
-from store.db.placements import DISTRIBUTED, LOCAL, REFERENCE
+from store.db.placements import DISTRIBUTED, LOCAL
 from store.db.queries import Connection
 from store.errors import NotACluster
 from tests.support.store.arguments import arguments_of
@@ -83,7 +83,7 @@ async def test_every_table_of_the_schema_has_one_placement(schema: Connection) -
     rows = await schema.fetch(
         "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')"
     )
-    lists = [DISTRIBUTED, REFERENCE, frozenset(LOCAL)]
+    lists = [DISTRIBUTED, frozenset(LOCAL)]
     assert sorted(name for places in lists for name in places) == sorted(row["relname"] for row in rows)
 
 

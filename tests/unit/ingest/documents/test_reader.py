@@ -1,14 +1,13 @@
 """Reading documents: kinds, encodings, limits and the walk of a tree."""
 
 import codecs
-import hashlib
 import os
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from sidecar.ingest.documents.document import Content, DocumentPart, ReadLimits, content_hash
+from sidecar.ingest.documents.document import Content, DocumentPart, ReadLimits
 from sidecar.ingest.documents.reader import media_type_of, read
 from sidecar.ingest.errors import (
     InvalidLimits,
@@ -94,10 +93,6 @@ def test_long_headings_and_titles_are_cut_in_paths_and_whole_in_the_text() -> No
     assert len(document.blocks[0].heading_path[0]) <= 120
     assert len(document.title) <= 300
     assert len(document.text) == 4999
-
-
-def test_the_same_bytes_have_the_same_hash() -> None:
-    assert content_hash(b"words") == hashlib.sha256(b"words").hexdigest() != content_hash(b"word")
 
 
 def test_error_can_be_printed_for_a_name_that_no_terminal_can_show() -> None:
