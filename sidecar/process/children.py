@@ -21,7 +21,7 @@ import orjson
 from sidecar.process.checking import check_settings
 from sidecar.process.parts import HTTP, own_address
 from sidecar.rpc.transport.listen import MAX_SOCKET_PATH_BYTES, check_listen_address
-from sidecar.runtime import database
+from sidecar.runtime import child_process, database
 from sidecar.runtime.errors import ProcessNotStarted, SettingInvalid
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import pause_after
@@ -148,10 +148,7 @@ class _Child:
             await hear_lines(process.stdout, self._hear)
             return await process.wait()
         finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.terminate()
-                await _ended(process, self._patience_s)
+            await child_process.stop(process, self._patience_s)
 
     def _hear(self, payload: dict[str, Any]) -> None:
         self.addresses = tuple(payload.pop("addresses"))
@@ -169,15 +166,6 @@ async def hear_lines(lines: asyncio.StreamReader, hear: Callable[[dict[str, Any]
                 hear(orjson.loads(line))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             log.warning("child_line_unreadable", extra={"error": type(error).__name__})
-
-
-async def _ended(process: asyncio.subprocess.Process, patience_s: float) -> None:
-    try:
-        async with asyncio.timeout(patience_s):
-            await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
 
 
 @contextmanager

@@ -43,9 +43,9 @@ class Supervisor:
             await asyncio.sleep(pause_s)
 
 
-def pause_after(lasted_s: float, pause_s: float) -> float:
+def pause_after(lasted_s: float, pause_s: float, *, first_s: float = _FIRST_PAUSE_S) -> float:
     """Return the seconds to wait before restarting a task that ran for `lasted_s` after a pause of `pause_s`.
 
-    Twice the last pause, up to 30 s; back to 0.1 s after a run of more than 30 s.
+    Twice the last pause, up to 30 s; back to `first_s` after a run of more than 30 s.
     """
-    return _FIRST_PAUSE_S if lasted_s > _LONGEST_PAUSE_S else min(_LONGEST_PAUSE_S, pause_s * 2)
+    return first_s if lasted_s > _LONGEST_PAUSE_S else min(_LONGEST_PAUSE_S, pause_s * 2)

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import secrets
-import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +16,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from models.errors import ModelsError
+from sidecar.runtime.child_process import lease_holder
 from sidecar.runtime.embedders import Numbered
 from sidecar.runtime.settings import Settings
 from store.compile import background
@@ -85,8 +83,7 @@ def embedding_here(
     """Return this process's embedding job; None without an embedder."""
     if embedder is None:
         return None
-    holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-    return Embedding(pool, embedder, holder=holder, now=now, lease_s=settings.worker_lease_s)
+    return Embedding(pool, embedder, holder=lease_holder(), now=now, lease_s=settings.worker_lease_s)
 
 
 @dataclass(frozen=True, slots=True)

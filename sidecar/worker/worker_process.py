@@ -6,9 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
-import secrets
 import signal
-import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -30,11 +28,11 @@ from compiler.operations import lint, upkeep
 from compiler.planners.model_planner import ModelQuestion
 from compiler.state.access import Access
 from models.language.language import TokenUsage
-from sidecar.runtime import database, embedders, language_models, memory_trimming
+from sidecar.runtime import child_process, database, embedders, language_models, memory_trimming
 from sidecar.runtime.database import Database
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
-from sidecar.runtime.supervisor import Supervisor
+from sidecar.runtime.supervisor import Supervisor, pause_after
 from sidecar.services.aging.decay import KIND as DECAY_KIND
 from sidecar.services.aging.decay import decay_policy
 from sidecar.services.aging.episodes import Episodes
@@ -64,7 +62,6 @@ from store.scope import Scope
 log = logging.getLogger(__name__)
 
 _AGAIN_S = 1.0
-_LONGEST_PAUSE_S = 30.0
 _LOOK_EVERY_S = 1800.0
 _PAUSE_S = 0.25
 _LONGEST_TALLY_BYTES = 2**24
@@ -129,11 +126,11 @@ async def _reporting_handlers(
     """Return the handlers of decay, the Brain and reprocessing. With `reports` they write results to standard output."""
     aging = await stack.enter_async_context(decay_work.decay_deps(settings, pool, now=compile_engine.now))
     reprocessing = ReprocessDeps(pool, compile_engine.now, options.holder, options.lease_s)
-    brain = Brain(pool, now=compile_engine.now, role=DatabaseRole.WORKER)
+    on_release: Callable[[Mapping[str, int]], None] = _write_brain_tally if reports else lambda _: None
+    brain = Brain(pool, now=compile_engine.now, role=DatabaseRole.WORKER, on_release=on_release)
     if reports:
         aging = replace(aging, on_end=_write_decay_tally)
         reprocessing = replace(reprocessing, on_end=_write_reprocess_tally)
-        brain = Brain(pool, now=compile_engine.now, role=DatabaseRole.WORKER, on_release=_write_brain_tally)
     return {
         **aging_handlers(aging, timedelta(seconds=settings.episode_pause_s)),
         **brain_handlers(brain),
@@ -309,7 +306,7 @@ async def _sweep(engine: Engine, pool: Pool, scope: Scope, subject: str) -> None
 
 def worker_settings(settings: Settings) -> WorkerSettings:
     """Return the worker's id, lease, polling times and slots from the settings."""
-    holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    holder = child_process.lease_holder()
     return WorkerSettings(
         holder,
         lease_s=settings.worker_lease_s,
@@ -330,7 +327,7 @@ async def keep_child(settings: Settings, where: Database, figures: Figures) -> N
         code = await _run_child(settings, where, figures)
         log.warning("worker_ended", extra={"code": code})
         lasted_s = asyncio.get_running_loop().time() - began
-        pause_s = _AGAIN_S if lasted_s > _LONGEST_PAUSE_S else min(pause_s * 2, _LONGEST_PAUSE_S)
+        pause_s = pause_after(lasted_s, pause_s, first_s=_AGAIN_S)
         await asyncio.sleep(pause_s)
 
 
@@ -348,10 +345,7 @@ async def _run_child(settings: Settings, where: Database, figures: Figures) -> i
         await count_jobs(child.stdout, figures)
         return await child.wait()
     finally:
-        if child.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                child.terminate()
-            await _ended(child, settings.drain_grace_s)
+        await child_process.stop(child, settings.drain_grace_s)
 
 
 async def count_jobs(lines: asyncio.StreamReader, figures: Figures) -> None:
@@ -362,15 +356,6 @@ async def count_jobs(lines: asyncio.StreamReader, figures: Figures) -> None:
                 count(orjson.loads(line), figures)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
             log.warning("tally_unreadable", extra={"error": type(error).__name__})
-
-
-async def _ended(child: asyncio.subprocess.Process, grace_s: float) -> None:
-    try:
-        async with asyncio.timeout(grace_s):
-            await child.wait()
-    except TimeoutError:
-        child.kill()
-        await child.wait()
 
 
 def _pools_config(settings: Settings) -> PoolsConfig:

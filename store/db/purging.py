@@ -98,7 +98,7 @@ async def _purge(connection: Connection, *, is_forced: bool) -> PurgeReport:
         busy.append("pg_statistic")
     refused = await _clear_rest(connection)
     if busy:
-        return PurgeReport(0, len(rows), tuple(set(tables) - set(busy)), tuple(busy), refused)
+        return PurgeReport(0, len(rows), tuple(table for table in tables if table not in busy), tuple(busy), refused)
     await _sql.settle_requests(connection, requests=due)
     return PurgeReport(len(due), len(rows) - len(due), tuple(tables), (), refused)
 
