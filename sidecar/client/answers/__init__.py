@@ -249,7 +249,7 @@ class ForgottenOwner:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One call of an admin, or one page or form of the console. It contains ids and admins' reasons, no texts."""
+    """One call of an admin, or one page or form of the console. It contains ids, never texts."""
 
     call_time: datetime
     role: str
