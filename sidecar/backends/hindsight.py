@@ -17,7 +17,13 @@ from uuid import UUID
 
 from sidecar.backends import web
 from sidecar.backends.asking import BackendCaller, CallLimits, Units, identifier, read_units
-from sidecar.backends.errors import MAX_ANSWER_BYTES, AnswerUnreadable, BackendMissing, BackendMisused, BackendUnavailable
+from sidecar.backends.errors import (
+    MAX_ANSWER_BYTES,
+    AnswerUnreadable,
+    BackendMissing,
+    BackendMisused,
+    BackendUnavailable,
+)
 from sidecar.backends.secrets import Secret
 from sidecar.turn.ranking.remote import readable
 
