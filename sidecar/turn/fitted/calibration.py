@@ -1,6 +1,6 @@
 """Fitted numbers other than the ranker's weights. Written by `python -m bench calibrate`; do not edit by hand.
 
-Command: `python -m bench calibrate --data DIR --scale 0.5 --only 5`, 12104 messages, 2026-11-28. The SHA-256 of
+Command: `python -m bench calibrate --data DIR --scale 0.5 --only 5 --write-weights`, 12104 messages, 2026-11-28. The SHA-256 of
 the data begins e15d38664b64149a. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped), and
 `small_talk.json`, `personal.json`, `leaning_messages.json` and `leaning_talks.json` in `bench/training` (own). Relevance is
 calibrated by kind, on what recall brings to the default turn. A message asks for something if it is no small talk.
