@@ -29,11 +29,13 @@ from models.errors import (
     PromptTooLong,
     Throttled,
 )
+from models.language.structured import kept_text
 from store.compile.jobs import Ending, Job, JobStatus
 from store.errors import ConstraintViolated, DatabaseUnavailable, StoreError, UnstorableValue
 
 log = logging.getLogger(__name__)
 
+_ERROR_CHARS = 2_000
 _WAITS = (Throttled, ModelUnavailable, ModelTimeout, MemoriesUnavailable, DatabaseUnavailable)
 _HOPELESS = (CredentialsMissing, AccessDenied, ModelNotFound, ListingUnsafe)
 
@@ -57,7 +59,7 @@ def outcome_of(error: Exception, job: Job, figures: dict[str, Any], patience: Pa
     """Return the job's outcome for an error. Throttling, outages and the daily ceiling do not count as attempts."""
     if isinstance(error, JobCancelled):
         return Result(Ending(JobStatus.CANCELLED, "", figures))
-    name = f"{type(error).__name__}: {error}"
+    name = error_text(error)
     waiting = Ending(JobStatus.PENDING, name, figures)
     if isinstance(error, CostCeilingReached):
         figures["cap_hit"] = "cost"
@@ -77,6 +79,11 @@ def outcome_of(error: Exception, job: Job, figures: dict[str, Any], patience: Pa
     log.warning("job_failed", extra={"error": type(error).__name__, "attempt": job.attempt}, exc_info=logged_error)
     delay_s = patience.retry_delay_s * 2 ** max(0, job.attempt - 1)
     return Result(waiting, resume_at=now + timedelta(seconds=delay_s))
+
+
+def error_text(error: Exception) -> str:
+    """Return an error as a job keeps it: its name and message, at most 2,000 characters that the database can hold."""
+    return kept_text(f"{type(error).__name__}: {error}"[:_ERROR_CHARS])
 
 
 def handed_back(resume_at: datetime) -> Result:

@@ -17,7 +17,7 @@ from compiler.errors import CompileError, LeaseLost, NotCompiledYet
 from compiler.job import metrics
 from compiler.job.compilation import Claim, Engine, compile_job
 from compiler.job.hints import HintQueue
-from compiler.job.job_outcome import Result, handed_back, outcome_of
+from compiler.job.job_outcome import Result, error_text, handed_back, outcome_of
 from compiler.job.quarantine import MODEL_FAULTS
 from compiler.job.reconciliation import sweep
 from compiler.job.scope_slots import ScopeSlot, ScopeSlots, watched
@@ -364,7 +364,7 @@ class Worker:
         except NotCompiledYet:
             is_early, error = True, "its memories are not compiled yet"
         except (CompileError, StoreError, ModelsError, OSError, ValueError) as failure:
-            error = f"{type(failure).__name__}: {failure}"
+            error = error_text(failure)
             log.warning("background_job_failed", extra={"kind": job.kind, "error": type(failure).__name__})
         now = self.engine.now()
         async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:

@@ -156,7 +156,9 @@ class ModelPlanner:
         draft = Draft(PageKey(PageType.ENTITY, "maria-silva"), "Maria Silva", section, "", (HARMLESS,))
         for question, of_pass in ((prompt.leaf(LeafBatch((HARMLESS,))), _LEAF), (prompt.section(draft), _SECTION)):
             await self._check()
-            await self._bought(self._request(question, of_pass), question, of_pass)
+            answer = await self._bought(self._request(question, of_pass), question, of_pass)
+            async with self.access.writing() as connection:
+                await self._spend(connection, answer, of_pass)
 
     def _request(self, question: Prompt, of_pass: str) -> ConverseRequest:
         return ConverseRequest(

@@ -8,25 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from models.errors import ModelUnavailable
-from models.language.language import AnswerSchema, TokenUsage
-from models.language.remote import RemoteModel, Reply, StopReason
+from models.language.language import AnswerSchema, TokenUsage, counted
+from models.language.remote import RemoteModel, Reply, StopReason, ending_of
 from models.language.request_mode import JsonMeans, ModelRequest
 from models.language.structured import kept_text
 from models.tokens.catalog import CATALOG, Catalog
 from models.transport.bedrock_runtime import BedrockConfig, BedrockRuntime
 from models.transport.provider import RetryPolicy
-
-_ENDINGS: Final = {
-    "max_tokens": StopReason.CUT,
-    "model_context_window_exceeded": StopReason.CUT,
-    "guardrail_intervened": StopReason.REFUSED,
-    "content_filtered": StopReason.REFUSED,
-    "malformed_model_output": StopReason.MALFORMED,
-    "malformed_tool_use": StopReason.MALFORMED,
-}
 
 
 def bedrock_model(
@@ -49,7 +40,8 @@ class BedrockWire:
 
         The caller enforces the deadline, since the SDK has a timeout per client but none per call.
         """
-        return converse_reply(await self._runtime.call("converse", converse_parameters(question)))
+        response = await self._runtime.call("converse", converse_parameters(question))
+        return converse_reply(response, wants_object=question.request.schema is not None)
 
     async def close(self) -> None:
         """Release the connections."""
@@ -74,13 +66,17 @@ def converse_parameters(question: ModelRequest) -> dict[str, Any]:
     return parameters | (_as_tool(schema) if question.mode.form is JsonMeans.TOOL else _as_output(schema))
 
 
-def converse_reply(response: Mapping[str, Any]) -> Reply:
+def converse_reply(response: Mapping[str, Any], *, wants_object: bool) -> Reply:
     """Return the reply in a Converse response. Raises ModelUnavailable for a response without a message."""
     content = response.get("output", {}).get("message", {}).get("content")
     if content is None:
         raise ModelUnavailable("200 without a message")
     reason = str(response.get("stopReason", ""))
-    return Reply(_text(content), reason, _ENDINGS.get(reason, StopReason.WHOLE), _usage(response.get("usage")))
+    try:
+        text, ending = _text(content, wants_object=wants_object), ending_of(reason)
+    except RecursionError:
+        text, ending = "", StopReason.MALFORMED
+    return Reply(text, reason, ending, _usage(response.get("usage")))
 
 
 def _as_tool(schema: AnswerSchema) -> dict[str, Any]:
@@ -95,18 +91,20 @@ def _as_output(schema: AnswerSchema) -> dict[str, Any]:
     return {"outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": shape}}}}
 
 
-def _text(content: list[dict[str, Any]]) -> str:
-    """Return the tool's input if the model used the tool, otherwise the text. Reasoning is not part of the answer."""
+def _text(content: list[dict[str, Any]], *, wants_object: bool) -> str:
+    """Return the tool's input if an object is wanted and the model used the tool, otherwise the text without reasoning."""
     for block in content:
-        if "toolUse" in block:
-            return json.dumps(block["toolUse"].get("input", {}))
-    return "".join(block.get("text", "") for block in content)
+        if wants_object and "toolUse" in block:
+            used = block["toolUse"].get("input", {})
+            return used if isinstance(used, str) else json.dumps(used)
+    return "".join(text for block in content if isinstance(text := block.get("text"), str))
 
 
-def _usage(usage: Mapping[str, int] | None) -> TokenUsage | None:
+def _usage(usage: Mapping[str, object] | None) -> TokenUsage | None:
     if not usage:
         return None
-    output = usage.get("outputTokens", 0)
-    # For most models inputTokens excludes cached tokens; the total never does.
-    prompt = max(usage.get("inputTokens", 0), usage.get("totalTokens", 0) - output)
-    return TokenUsage(prompt, output, usage.get("cacheReadInputTokens", 0), usage.get("cacheWriteInputTokens", 0))
+    prompt, output, total = (usage.get(name) for name in ("inputTokens", "outputTokens", "totalTokens"))
+    if isinstance(prompt, int) and isinstance(output, int) and isinstance(total, int):
+        # For most models inputTokens excludes cached tokens; the total never does.
+        prompt = max(prompt, total - output)
+    return counted(prompt, output, usage.get("cacheReadInputTokens"), usage.get("cacheWriteInputTokens"))

@@ -14,6 +14,9 @@ from typing import Final, Protocol
 
 DEFAULT_MODEL_ID: Final = "openai.gpt-oss-120b-1:0"
 
+# More than any model reads or writes in a call; a larger count is an error of the server, and would be a day's budget.
+_MOST_TOKENS: Final = 100_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerSchema:
@@ -56,6 +59,23 @@ class TokenUsage:
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     is_estimated: bool = False
+
+
+def counted(prompt: object, output: object, cache_read: object = 0, cache_write: object = 0) -> TokenUsage | None:
+    """Return a server's token counts; None unless it counted both prompt and output, with credible numbers.
+
+    `prompt` includes cached tokens; a count of cached tokens that is not credible is taken as 0.
+    """
+    prompt_tokens, output_tokens = _tokens(prompt), _tokens(output)
+    if not prompt_tokens or output_tokens is None:
+        return None
+    read = min(_tokens(cache_read) or 0, prompt_tokens)
+    return TokenUsage(prompt_tokens, output_tokens, read, min(_tokens(cache_write) or 0, prompt_tokens - read))
+
+
+def _tokens(count: object) -> int | None:
+    is_count = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST_TOKENS
+    return count if is_count else None  # type: ignore[return-value]  # is_count says that it is an int
 
 
 @dataclass(frozen=True, slots=True)

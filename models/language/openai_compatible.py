@@ -6,19 +6,18 @@ are found by trying; see `models/language/request_mode.py`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from models.errors import ModelUnavailable
-from models.language.language import AnswerSchema, TokenUsage
-from models.language.remote import RemoteModel, Reply, StopReason
+from models.language.language import AnswerSchema, TokenUsage, counted
+from models.language.remote import RemoteModel, Reply, StopReason, ending_of
 from models.language.request_mode import JsonMeans, ModelRequest, RequestMode
 from models.language.structured import kept_text
 from models.tokens.catalog import CATALOG, Catalog
 from models.transport.openai_client import OpenAIClient, OpenAIConfig
 from models.transport.provider import RetryPolicy
-
-_ENDINGS: Final = {"length": StopReason.CUT, "content_filter": StopReason.REFUSED}
 
 
 def openai_model(
@@ -38,7 +37,8 @@ class ChatWire:
 
     async def ask(self, question: ModelRequest, timeout_s: float) -> Reply:
         """Return the reply to one question, sent once. Raises a ProviderError. The caller enforces the deadline."""
-        return chat_reply(await self._client.post("chat/completions", chat_payload(question)))
+        response = await self._client.post("chat/completions", chat_payload(question))
+        return chat_reply(response, wants_object=question.request.schema is not None)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -61,16 +61,16 @@ def chat_payload(question: ModelRequest) -> dict[str, Any]:
     return payload | (_as_tool(schema) if mode.form is JsonMeans.TOOL else _as_format(schema, mode))
 
 
-def chat_reply(response: Mapping[str, Any]) -> Reply:
+def chat_reply(response: Mapping[str, Any], *, wants_object: bool) -> Reply:
     """Return the reply in a response. Raises ModelUnavailable for a response without a message."""
     try:
         choice = response["choices"][0]
         message: Mapping[str, Any] = choice["message"]
-        text = _text(message)
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        text = _text(message, wants_object=wants_object)
+    except (KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise ModelUnavailable("200 without a message") from error
     reason = str(choice.get("finish_reason") or "")
-    ending = StopReason.REFUSED if message.get("refusal") else _ENDINGS.get(reason, StopReason.WHOLE)
+    ending = StopReason.REFUSED if message.get("refusal") else ending_of(reason)
     return Reply(text, reason, ending, _usage(response.get("usage")))
 
 
@@ -85,28 +85,22 @@ def _as_format(schema: AnswerSchema, mode: RequestMode) -> dict[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": shape}}
 
 
-def _text(message: Mapping[str, Any]) -> str:
-    """Return the tool's input if the model used the tool, otherwise the text."""
-    for tool_call in message.get("tool_calls") or []:
-        return str(tool_call["function"]["arguments"])
+def _text(message: Mapping[str, Any], *, wants_object: bool) -> str:
+    """Return the tool's input if an object is wanted and the model used the tool, otherwise the text."""
+    for tool_call in (message.get("tool_calls") or []) if wants_object else []:
+        arguments = tool_call["function"]["arguments"]
+        return arguments if isinstance(arguments, str) else json.dumps(arguments)
     content = message.get("content") or message.get("refusal") or ""
     if isinstance(content, str):
         return content
-    return "".join(str(part.get("text", "")) for part in content)
+    parts = (part.get("text") for part in content)
+    return "".join(part for part in parts if isinstance(part, str))
 
 
 def _usage(usage: object) -> TokenUsage | None:
     """Return the server's token counts; None unless it counted both input and output."""
     if not isinstance(usage, Mapping):
         return None
-    prompt, output = _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens")
-    if not prompt or output is None:
-        return None
     details = usage.get("prompt_tokens_details")
-    cached = _tokens(details, "cached_tokens") if isinstance(details, Mapping) else None
-    return TokenUsage(prompt, output, min(cached or 0, prompt))
-
-
-def _tokens(fields: Mapping[str, object], name: str) -> int | None:
-    value = fields.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else 0
+    return counted(usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)

@@ -33,6 +33,7 @@ from models.transport.provider import Provider, RetryPolicy
 
 _SCHEMA_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_MODES: Final = 256
+_MOST_REASON_CHARS: Final = 100
 
 
 class StopReason(StrEnum):
@@ -42,6 +43,31 @@ class StopReason(StrEnum):
     CUT = "cut"
     REFUSED = "refused"
     MALFORMED = "malformed"
+
+
+# By the words of Converse and of OpenAI's API, and those that gateways and other servers pass on from their models.
+_ENDINGS: Final = {
+    "length": StopReason.CUT,
+    "max_tokens": StopReason.CUT,
+    "model_length": StopReason.CUT,
+    "model_context_window_exceeded": StopReason.CUT,
+    "content_filter": StopReason.REFUSED,
+    "content_filtered": StopReason.REFUSED,
+    "guardrail_intervened": StopReason.REFUSED,
+    "refusal": StopReason.REFUSED,
+    "safety": StopReason.REFUSED,
+    "recitation": StopReason.REFUSED,
+    "error": StopReason.MALFORMED,
+    "abort": StopReason.MALFORMED,
+    "insufficient_system_resource": StopReason.MALFORMED,
+    "malformed_model_output": StopReason.MALFORMED,
+    "malformed_tool_use": StopReason.MALFORMED,
+}
+
+
+def ending_of(reason: str) -> StopReason:
+    """Return what a provider's stop reason means; an unknown one ends a whole answer."""
+    return _ENDINGS.get(reason.lower(), StopReason.WHOLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +152,7 @@ class RemoteModel:
         return ConverseAnswer(
             model_id=request.model_id,
             text=kept_text(reply.text),
-            stop_reason=reply.stop_reason,
+            stop_reason=kept_text(reply.stop_reason[:_MOST_REASON_CHARS]),
             usage=usage,
             cost_usd=self._catalog.cost_usd_of(request.model_id, spending),
             attempts=attempts,

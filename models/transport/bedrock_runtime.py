@@ -41,8 +41,8 @@ _NO_CREDENTIALS: Final = (
     CredentialRetrievalError,
     UnauthorizedSSOTokenError,
 )
-# The errors of the SDK's parser for a body that does not match the service's model.
-_UNREADABLE: Final = (ResponseParserError, AttributeError, KeyError, TypeError, ValueError)
+# The errors of the SDK's parser for a body that does not match the service's model, or is nested too deep.
+_UNREADABLE: Final = (ResponseParserError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ _UNKNOWN_MODEL: Final = re.compile(
 )
 _LONG_QUOTE: Final = re.compile(r"(['\"`]).{40,}?\1", re.DOTALL)
 _SHOWN_CHARS: Final = 240
+_CODE_CHARS: Final = 80
 # A refusal is a sentence, so the rest of a whole page is not searched.
 _READ_CHARS: Final = 2_000
 _DAY_S: Final = 86_400.0
@@ -77,8 +78,9 @@ class ProviderRefusal:
     def detail(self) -> str:
         """The status, the code and the message, short enough for a log line."""
         text = _LONG_QUOTE.sub("…", kept_text(self.message[:_READ_CHARS]).replace("\n", " "))
-        shown = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
-        return " ".join(part for part in (str(self.status), self.code, shown) if part)
+        code = " ".join(kept_text(self.code[:_READ_CHARS]).split())
+        shown = (_cut(code, _CODE_CHARS), _cut(text, _SHOWN_CHARS))
+        return " ".join(part for part in (str(self.status), *shown) if part)
 
 
 def provider_error(refusal: ProviderRefusal) -> ProviderError:
@@ -108,6 +110,10 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     text = headers.get("retry-after", "")
     seconds = _number(text)
     return _within_a_day(seconds) if seconds is not None else _seconds_until(text)
+
+
+def _cut(text: str, most_chars: int) -> str:
+    return text if len(text) <= most_chars else f"{text[:most_chars]}…"
 
 
 def _is_throttle(refusal: ProviderRefusal) -> bool:

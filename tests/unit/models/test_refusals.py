@@ -103,3 +103,8 @@ def test_refusal_message_is_short_on_one_line_without_long_quotes() -> None:
     assert quoted == "400 bad the value … is wrong"
     assert len(ProviderRefusal(400, "bad", "word " * 100_000).detail) < 300
     assert ProviderRefusal(400, "", "a\0\ud800").detail == "400 a\ufffd\ufffd"
+
+
+def test_code_of_a_refusal_is_short_and_can_be_stored() -> None:
+    error = provider_error(ProviderRefusal(400, "bad\0\ud800\n" + "x" * 1_000_000, "no"))
+    assert error.detail == "400 bad\ufffd\ufffd " + "x" * 74 + "… no"

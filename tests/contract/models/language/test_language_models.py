@@ -237,8 +237,101 @@ async def test_request_that_no_provider_could_answer_is_refused_unsent(
     assert not site.asks
 
 
-@pytest.mark.parametrize("body", [b"{}", b'{"choices": [7]}', b'{"output": {}}', b"[]", b"\xff\xfe", b""])
+NESTED = b'{"output": %s}' % (b"[" * 100_000 + b"]" * 100_000)
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"choices": [7]}', b'{"output": {}}', b"[]", b"\xff\xfe", b"", NESTED])
 async def test_malformed_body_is_the_servers_failure(model: RemoteModel, site: ModelServer, body: bytes) -> None:
     site.then(Raw(body), Raw(body), Say("better"))
     answer = await model.converse(question())
     assert (answer.text, answer.attempts) == ("better", 3)
+
+
+def raw(text: str = "Lisboa", *, reason: str = "stop", usage: object = None, tool: object = None) -> Raw:
+    """Return one body that is an answer in both formats."""
+    chat: dict[str, Any] = {"role": "assistant", "content": text}
+    content: list[dict[str, Any]] = [{"text": text}] if text else []
+    if tool is not None:
+        chat["tool_calls"] = [{"id": "1", "type": "function", "function": {"name": "look_up", "arguments": tool}}]
+        content.append({"toolUse": {"toolUseId": "1", "name": "look_up", "input": tool}})
+    body = {
+        "choices": [{"message": chat, "finish_reason": reason}],
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": reason,
+        "usage": usage,
+    }
+    return Raw(json.dumps(body).encode())
+
+
+def used(prompt: object, output: object, cached: object = 0) -> dict[str, object]:
+    """Return the token counts under their names in both formats."""
+    chat = {"prompt_tokens": prompt, "completion_tokens": output, "prompt_tokens_details": {"cached_tokens": cached}}
+    return chat | {"inputTokens": prompt, "outputTokens": output, "cacheReadInputTokens": cached}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "output"),
+    [(10**30, 1), (int("9" * 400), 1), (10**10, 1), (-5, 1), (5, -100), (None, None), (5, None)],
+    ids=["huge", "no float", "large", "negative prompt", "negative output", "none", "no output"],
+)
+async def test_token_counts_that_no_call_can_have_are_replaced_by_estimates(
+    model: RemoteModel, site: ModelServer, prompt: object, output: object
+) -> None:
+    site.then(raw(usage=used(prompt, output)))
+    answer = await model.converse(question())
+    assert answer.usage.is_estimated
+    assert answer.cost_usd is not None
+    assert 0 < answer.cost_usd < 0.001
+
+
+async def test_more_cached_tokens_than_the_prompt_has_are_not_counted(model: RemoteModel, site: ModelServer) -> None:
+    site.then(raw(usage=used(100, 5, 10**9)), raw(usage=used(100, 5, 500)))
+    first, second = [await model.converse(question()) for _ in range(2)]
+    assert (first.input_tokens, first.cached_tokens, first.usage.is_estimated) == (100, 0, False)
+    assert (second.input_tokens, second.cached_tokens) == (100, 100)
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "MAX_TOKENS", "model_length"])
+async def test_answer_cut_off_in_the_words_of_another_server_is_truncated(
+    model: RemoteModel, site: ModelServer, reason: str
+) -> None:
+    site.then(raw("Lisboa is the", reason=reason))
+    with pytest.raises(OutputTruncated):
+        await model.converse(question())
+
+
+@pytest.mark.parametrize("reason", ["refusal", "SAFETY", "content_filtered"])
+async def test_refusal_in_the_words_of_another_server_is_a_refusal(
+    model: RemoteModel, site: ModelServer, reason: str
+) -> None:
+    site.then(raw("I cannot", reason=reason))
+    with pytest.raises(ModelRefused):
+        await model.converse(question())
+
+
+@pytest.mark.parametrize("reason", ["error", "abort", "insufficient_system_resource"])
+async def test_text_of_an_answer_that_the_server_gave_up_is_not_used(
+    model: RemoteModel, site: ModelServer, reason: str
+) -> None:
+    site.then(raw("Lisboa is", reason=reason))
+    with pytest.raises(MalformedOutput, match=reason):
+        await model.converse(question())
+
+
+async def test_call_of_a_tool_that_was_not_offered_is_no_text(model: RemoteModel, site: ModelServer) -> None:
+    site.then(raw("In Lisboa.", tool={"query": "Lisboa"}), raw("", tool={"query": "Lisboa"}))
+    assert (await model.converse(question())).text == "In Lisboa."
+    with pytest.raises(MalformedOutput, match="no text"):
+        await model.converse(question())
+
+
+@pytest.mark.parametrize("tool", [LISBON, json.dumps(LISBON)], ids=["object", "text"])
+async def test_tool_input_is_read_as_object_and_as_text(model: RemoteModel, site: ModelServer, tool: object) -> None:
+    site.then(raw("", tool=tool))
+    assert (await model.converse(shaped())).parsed == LISBON
+
+
+async def test_part_without_text_is_no_text(compatible: RemoteModel, site: ModelServer) -> None:
+    parts = [{"type": "text", "text": None}, {"type": "text", "text": "Lisboa"}]
+    site.then(Raw(json.dumps({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}).encode()))
+    assert (await compatible.converse(question())).text == "Lisboa"
