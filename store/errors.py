@@ -18,6 +18,7 @@ StoreError
 ├── TooManyMemories             an owner would have more memories than it may; see `.most`
 ├── WalkTooLarge                a walk over typed edges would read more of them than one call may
 ├── AccessRefused               the role or row security denied access
+├── RoleNotGranted              the connection's user may not act as one of the roles
 ├── SchemaOutdated              a table, column, function or role is missing
 ├── ServerUnsuitable            too old, or an extension is missing
 ├── DatabaseFaulty              its files or its disk are damaged
@@ -34,6 +35,8 @@ StoreError
     ├── MigrationOutOfOrder
     ├── MigrationFailed
     ├── MigrationLocked
+    ├── LedgerUnreadable        the connection's user may not read which migrations were applied
+    ├── RightsLost              the roles or their rights are missing, as after restoring a dump on another server
     ├── NotACluster             the database is not on a Citus cluster with servers for shards
     └── DistributionFailed
 
@@ -54,7 +57,7 @@ class StoreError(Exception):
     """The store could not complete the operation."""
 
     def __init__(self, detail: str = "") -> None:
-        message = cleandoc(type(self).__doc__ or type(self).__name__)
+        message = " ".join(cleandoc(type(self).__doc__ or type(self).__name__).split())
         super().__init__(f"{message} ({detail})" if detail else message)
         self.detail = detail
 
@@ -141,6 +144,11 @@ class AccessRefused(StoreError):
     """The role or row security refused the row; use an identity whose tenant and owner it belongs to."""
 
 
+class RoleNotGranted(StoreError):
+    """The user in SIDECAR_DATABASE_URL may not act as the roles of the schema; run `GRANT sidecar_app, sidecar_worker TO` that
+    user."""
+
+
 class SchemaOutdated(StoreError):
     """The database lacks something this version needs; run `sidecar migrate`."""
 
@@ -203,6 +211,16 @@ class MigrationFailed(MigrationError):
 
 class MigrationLocked(MigrationError):
     """Another process was still migrating this database at the deadline; wait for it and run again."""
+
+
+class LedgerUnreadable(MigrationError):
+    """This user may not read which migrations were applied; run `sidecar migrate` as the owner of the tables, and
+    `GRANT sidecar_app, sidecar_worker TO` this user."""
+
+
+class RightsLost(MigrationError):
+    """The roles sidecar_app, sidecar_worker and sidecar_search hold no rights on the tables: a dump was restored on another
+    server without them; run `sidecar migrate` on an empty database there, which creates them, and restore the dump again."""
 
 
 class NotACluster(MigrationError):

@@ -147,6 +147,7 @@ async def running(
         await database.check(where)
         pools = await open_pools(where.dsn, database.pools_config(settings))
         stack.push_async_callback(pools.close)
+        await database.check_roles(pools.background)
         if is_warmed:
             await warm(pools.turn, connections=settings.turn_pool_size)
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))

@@ -14,7 +14,7 @@ from sidecar.runtime.errors import MigrationsPending
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
 from store.db import migrate
-from store.db.postgres import PoolsConfig, check_server, direct
+from store.db.postgres import DatabaseRole, Pool, PoolsConfig, check_server, direct, installation
 from store.embedded.server import EmbeddedPostgres
 from store.tenancy import keys
 
@@ -78,6 +78,13 @@ async def check(database: Database) -> None:
     states = await migrate.status(database.direct_dsn, migrations())
     if any(state.applied_at is None and not state.waits_for for state in states):
         raise MigrationsPending
+
+
+async def check_roles(pool: Pool) -> None:
+    """Raise RoleNotGranted unless the pool's user may act as all roles of transactions."""
+    for role in DatabaseRole:
+        async with installation(pool, role=role, read_only=True):
+            pass
 
 
 def migrations() -> Path:

@@ -25,8 +25,10 @@ from store.db.statements import Statement
 from store.errors import (
     DRIVER_ERRORS,
     DatabaseUnavailable,
+    LedgerUnreadable,
     MigrationFailed,
     MigrationLocked,
+    RightsLost,
     from_driver,
 )
 
@@ -76,7 +78,7 @@ async def migrate(dsn: str, directory: Path, *, dry_run: bool = False) -> Migrat
         if dry_run:
             return _report(await _plan(connection, files), is_dry_run=True)
         await take_lock(connection)
-        await _sql.renew_session(connection)
+        await _renew_session(connection)
         await _sql.create_ledger(connection)
         todo = await _plan(connection, files)
         for file in todo.pending:
@@ -123,7 +125,12 @@ async def _plan(connection: _Direct, files: Sequence[MigrationFile]) -> Plan:
 async def _read_ledger(connection: _Direct) -> list[AppliedMigration]:
     if not await _sql.has_ledger(connection):
         return []
-    rows = await _sql.read_ledger(connection)
+    if await _sql.are_rights_lost(connection):
+        raise RightsLost
+    try:
+        rows = await _sql.read_ledger(connection)
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise LedgerUnreadable from error
     return [AppliedMigration(row["version"], row["name"], row["checksum"], row["applied_at"]) for row in rows]
 
 
@@ -138,10 +145,17 @@ async def _apply(connection: _Direct, file: MigrationFile) -> None:
 
 
 async def _run(connection: _Direct, file: MigrationFile) -> None:
+    await _sql.let_search_own(connection)
     for statement in file.statements:
         await _execute(connection, file, statement)
-    await _sql.renew_session(connection)
+    await _renew_session(connection)
+    await _sql.end_search_owning(connection)
     await _sql.record_migration(connection, version=file.version, name=file.name, checksum=file.checksum)
+
+
+async def _renew_session(connection: _Direct) -> None:
+    await _sql.renew_session(connection)
+    await _sql.ignore_timeouts(connection)
 
 
 async def _execute(connection: _Direct, file: MigrationFile, statement: Statement) -> None:

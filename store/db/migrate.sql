@@ -30,3 +30,35 @@ VALUES (:version, :name, :checksum, clock_timestamp());
 -- the client is alive, so that a killed process does not hold the lock until its statement ends. On a cluster a file may change
 -- tables and functions in one transaction only over one connection to each server; a plain server ignores that setting.
 RESET ROLE; RESET ALL; SET client_connection_check_interval = '1s'; SET citus.multi_shard_modify_mode = 'sequential';
+
+-- name: ignore_timeouts$
+-- Lifts the limits that the server or the role may set for ordinary statements: indexing or rewriting a large table takes longer.
+SELECT count(set_config(name, '0', false)) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout', 'lock_timeout',
+    'idle_in_transaction_session_timeout', 'idle_session_timeout');
+
+-- name: are_rights_lost$
+-- Whether the tables are there without the rights of the roles: a server without the roles restores a dump in that way.
+SELECT to_regclass('public.installation_keys') IS NOT NULL AND NOT COALESCE((SELECT
+    has_table_privilege(oid, to_regclass('public.installation_keys'), 'SELECT') FROM pg_roles WHERE rolname = 'sidecar_app'), false);
+
+-- name: let_search_own#
+-- Lets sidecar_search own the functions that a file gives to it: unless a superuser does that, it needs the right to create them.
+-- Only the schema's owner can give the right. And loads the library of pg_trgm, whose settings only a superuser may name before.
+DO $$ BEGIN
+    IF EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_trgm') THEN PERFORM show_limit(); END IF;
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'sidecar_search')
+        AND EXISTS (SELECT FROM pg_roles WHERE rolname = current_user AND NOT rolsuper)
+        AND EXISTS (SELECT FROM pg_namespace WHERE nspname = 'public' AND pg_has_role(nspowner, 'USAGE')) THEN
+        GRANT CREATE ON SCHEMA public TO sidecar_search;
+    END IF;
+END $$;
+
+-- name: end_search_owning#
+-- Takes the right away again.
+DO $$ BEGIN
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'sidecar_search')
+        AND EXISTS (SELECT FROM pg_roles WHERE rolname = current_user AND NOT rolsuper)
+        AND EXISTS (SELECT FROM pg_namespace WHERE nspname = 'public' AND pg_has_role(nspowner, 'USAGE')) THEN
+        REVOKE CREATE ON SCHEMA public FROM sidecar_search;
+    END IF;
+END $$;

@@ -29,6 +29,7 @@ from store.errors import (
     DatabaseRefused,
     DatabaseUnavailable,
     QueryTimeout,
+    RoleNotGranted,
     SchemaOutdated,
     ServerUnsuitable,
     TransactionAborted,
@@ -210,6 +211,8 @@ class Transaction:
                 await connection.execute(self.scope.strip())
         except asyncpg.InvalidParameterValueError as error:
             raise SchemaOutdated("the role is missing") from error
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise RoleNotGranted from error
 
     async def _commit(self, connection: PooledConnection) -> None:
         status = ""

@@ -34,8 +34,10 @@ SELECT c.relname AS table_name FROM pg_class AS c WHERE c.relnamespace = 'public
 ORDER BY pg_total_relation_size(c.oid), c.relname;
 
 -- name: wait_briefly$
--- Makes statements of this session wait for a lock at most one second.
-SELECT set_config('lock_timeout', '1s', false);
+-- Makes statements of this session wait for a lock at most one second, and lifts the limits that the server or the role may set for
+-- ordinary statements: rewriting a large table takes longer.
+SELECT count(set_config(name, CASE name WHEN 'lock_timeout' THEN '1s' ELSE '0' END, false)) FROM pg_settings
+WHERE name IN ('lock_timeout', 'statement_timeout', 'transaction_timeout', 'idle_session_timeout');
 
 -- name: take_purge$
 -- Whether this session may purge: only one session purges at a time.

@@ -25,12 +25,12 @@ from sidecar.rpc.auth.authentication import Authenticator
 from sidecar.rpc.server import identity_settings
 from sidecar.runtime import embedders
 from sidecar.runtime import settings as all_settings
-from sidecar.runtime.database import Database, migrations, reached
+from sidecar.runtime.database import Database, check_roles, migrations, pools_config, reached
 from sidecar.runtime.errors import SidecarError, StartRefused
 from sidecar.runtime.settings import Settings
 from sidecar.telemetry.watch import config_of
 from store.db import migrate
-from store.db.postgres import check_server, direct, server_time
+from store.db.postgres import DatabaseRole, check_server, direct, open_pools, server_time
 from store.db.queries import Connection
 from store.embedded import disk
 from store.errors import (
@@ -38,11 +38,14 @@ from store.errors import (
     DatabaseFull,
     DatabaseRefused,
     EmbeddedPostgresError,
+    LedgerUnreadable,
     MigrationEdited,
     MigrationError,
     MigrationFileInvalid,
     MigrationMissing,
     MigrationOutOfOrder,
+    RightsLost,
+    RoleNotGranted,
     ServerUnsuitable,
     StoreError,
 )
@@ -66,6 +69,8 @@ _FIXES = {
     MigrationEdited: "restore the released file: install this release again; put changes into a new file",
     MigrationMissing: "install the release that migrated this database, or a newer one",
     MigrationOutOfOrder: "give the file the next free number",
+    LedgerUnreadable: "run `sidecar migrate` as the owner of the tables, then grant the roles to this user",
+    RightsLost: "see “Restore a database of your own” in docs/operations.md",
     MigrationFileInvalid: "install this release again",
 }
 
@@ -126,7 +131,10 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
             vector = "with vector" if facts.has_vector else "without vector: recall is by words only"
             yield Finding("extensions", is_well=True, detail=f"pg_trgm, btree_gin, unaccent; {vector}")
             yield _clock(await server_time(connection))
-            yield await _schema(database)
+            schema = await _schema(database)
+            yield schema
+            if schema.is_well:
+                yield await _roles(database, settings)
     except StoreError as error:
         yield Finding("database", is_well=False, detail=f"{where}: {error}", fix=_fix(error, settings))
 
@@ -161,6 +169,19 @@ def _clock(theirs: datetime) -> Finding:
     is_well = skew_s <= _MOST_SKEW_S
     fix = "" if is_well else "synchronize both hosts with one time server: tokens and the order of rows depend on it"
     return Finding("clock", is_well=is_well, detail=f"{skew_s:.1f} s from the database's", fix=fix)
+
+
+async def _roles(database: Database, settings: Settings) -> Finding:
+    pools = await open_pools(database.dsn, pools_config(settings))
+    try:
+        await check_roles(pools.background)
+    except RoleNotGranted as error:
+        return Finding(
+            "roles", is_well=False, detail=str(error), fix="as a superuser, or the user that ran `sidecar migrate`"
+        )
+    finally:
+        await pools.close()
+    return Finding("roles", is_well=True, detail=", ".join(DatabaseRole))
 
 
 async def _schema(database: Database) -> Finding:

@@ -132,6 +132,7 @@ _NOT_FOR_CALLERS = (
     store.StoreError,
     store.DatabaseRefused,
     store.TransactionAborted,
+    store.RoleNotGranted,
     store.SchemaOutdated,
     store.DatabaseFaulty,
     store.ServerUnsuitable,
@@ -150,6 +151,8 @@ _NOT_FOR_CALLERS = (
     store.NotACluster,
     store.DistributionFailed,
     store.MigrationLocked,
+    store.LedgerUnreadable,
+    store.RightsLost,
 )
 
 TABLE: Mapping[type[Exception], Row] = {

@@ -40,8 +40,8 @@ async def findings(dsn: str, home: Path, **variables: str) -> dict[str, Finding]
 async def test_doctor_finds_a_sound_machine_well(database: str, tmp_path: Path) -> None:
     found = await findings(database, tmp_path)
     assert list(found) == [
-        "settings", "tokenizer", "identity", "database", "extensions", "clock", "migrations", "backends", "embedder",
-        "telemetry",
+        "settings", "tokenizer", "identity", "database", "extensions", "clock", "migrations", "roles", "backends",
+        "embedder", "telemetry",
     ]  # fmt: skip
     assert [one for one in found.values() if not one.is_well or one.fix] == []
 
@@ -49,6 +49,16 @@ async def test_doctor_finds_a_sound_machine_well(database: str, tmp_path: Path) 
 async def test_empty_schema_needs_migrating(empty_database: str, tmp_path: Path) -> None:
     found = await findings(empty_database, tmp_path)
     assert (found["migrations"].is_well, found["migrations"].fix) == (False, "run `sidecar migrate`")
+
+
+async def test_user_without_the_roles_is_told_to_be_granted_them(database: str, tmp_path: Path) -> None:
+    connection = await asyncpg.connect(database)
+    await connection.execute("CREATE ROLE outsider LOGIN; GRANT SELECT ON schema_migrations TO outsider")
+    found = await findings(database.replace("//postgres@", "//outsider@"), tmp_path)
+    await connection.execute("DROP OWNED BY outsider; DROP ROLE outsider")
+    await connection.close()
+    assert not found["roles"].is_well
+    assert "GRANT sidecar_app, sidecar_worker" in found["roles"].detail
 
 
 async def test_each_problem_is_named_with_its_fix(tmp_path: Path, database: str) -> None:

@@ -333,6 +333,23 @@ async def test_purge_that_loses_the_database_says_so(database: str) -> None:
     await watcher.close()
 
 
+async def test_purge_outlasts_the_time_limit_that_the_server_sets_for_statements(
+    pools: Pools, service: MemoryService, database: str
+) -> None:
+    await retain(pools, NewMemory("My code is 4417.", "m1"))
+    other = await asyncpg.connect(database)
+    await other.execute(
+        f"ALTER DATABASE {await other.fetchval('SELECT current_database()')} SET statement_timeout = '500ms'"
+    )
+    async with other.transaction():
+        await other.execute("LOCK TABLE memories IN ROW EXCLUSIVE MODE")
+        purging = asyncio.create_task(purge(database, is_forced=True))
+        ended, _ = await asyncio.wait({purging}, timeout=2)
+        assert not ended
+    assert "memories" in (await purging).tables
+    await other.close()
+
+
 async def test_purge_waits_for_a_session_that_may_see_what_was_deleted(
     pools: Pools, service: MemoryService, database: str
 ) -> None:

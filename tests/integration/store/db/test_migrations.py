@@ -116,6 +116,15 @@ async def test_session_settings_of_a_file_do_not_reach_the_next(empty_database: 
     assert await tables(empty_database) == {"a", "schema_migrations"}
 
 
+async def test_time_limits_of_the_server_do_not_end_a_file(empty_database: str, tmp_path: Path) -> None:
+    connection = await asyncpg.connect(empty_database)
+    name = await connection.fetchval("SELECT current_database()")
+    await connection.execute(f"ALTER DATABASE {name} SET statement_timeout = '500ms'")
+    await connection.close()
+    folder(tmp_path, "SELECT pg_sleep(0.6)", "SELECT pg_sleep(0.6)")
+    assert (await migrate(empty_database, tmp_path)).applied == ("0001_step", "0002_step")
+
+
 async def test_each_file_runs_over_one_connection_to_each_server_of_a_cluster(
     empty_database: str, tmp_path: Path
 ) -> None:
