@@ -12,6 +12,7 @@ from functools import partial
 from uuid import UUID
 
 from compiler.errors import LeaseLost, PlanSuperseded
+from compiler.job import quarantine
 from compiler.job.job_outcome import is_poison
 from compiler.job.run import MOST_SUPERSEDED, Frozen, Run
 from compiler.passes import aggregation, keeping, leaf, rejudging
@@ -19,7 +20,7 @@ from compiler.passes.leaf import Planned
 from compiler.passes.rejudging import NamesToJudge
 from compiler.plan.contract import BatchMemory, ScoreHubs
 from compiler.state.views import Look
-from models.errors import ProviderError
+from models.errors import ModelUnavailable, ProviderError
 from store.compile import batches, jobs, scopes
 from store.compile.batches import BatchKind
 from store.wiki import kept_edges
@@ -124,7 +125,7 @@ async def _planned(run: Run, look: Look, memories: tuple[BatchMemory, ...]) -> P
     try:
         return await aggregation.plan_aggregation(run.access, run.deps, memories, look)
     except ProviderError as error:
-        if not is_poison(error):
+        if not is_poison(error) and not (isinstance(error, ModelUnavailable) and quarantine.is_at_fault(run, error)):
             raise
         reason = type(error).__name__
     log.warning("aggregation_failed", extra={"error": reason})

@@ -2,7 +2,7 @@
 
 A batch is read, planned and committed before the next. All state of a job is in its `Run`; a worker can run several
 scopes' jobs at once. A batch whose planning fails is halved until the failing memory is alone. That memory is set
-aside with its reason; if the model fails for every memory, the job fails instead (`quarantine.py`).
+aside with its reason; if the model fails for every memory, the job fails instead, or waits for it (`quarantine.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import datetime
 
 from compiler.errors import LeaseLost, ModelFailing, PlanSuperseded
 from compiler.job import closing, metrics, quarantine, reading
-from compiler.job.job_outcome import Result, is_of_aggregation, is_poison, outcome_of
+from compiler.job.job_outcome import Result, is_of_aggregation, is_outage, is_poison, outcome_of
 from compiler.job.quarantine import entry
 from compiler.job.reading import ReadBatch
 from compiler.job.run import MOST_SUPERSEDED, Frozen, JobSpending, NothingSpent, Run, mention_uuids
@@ -99,6 +99,7 @@ async def _work(run: Run) -> None:
     await _apply_stored(run)
     await _rebuild_gone(run)
     run.start_reading()
+    await quarantine.check_model(run)
     while await _compile_next(run):
         pass
     if run.figures["cap_hit"] in ("", "records"):
@@ -125,8 +126,13 @@ async def _take(run: Run, batch: ReadBatch) -> None:
     """Plan and commit a batch. If it fails it is halved; a memory that fails alone is set aside."""
     error = await _error_of(_plan_and_commit(run, batch))
     if error is None:
+        if batch.fresh:
+            run.figures["model_waits"], run.is_model_proven = 0, False
         run.figures["records_skipped"] += len(batch.page.memories) - len(batch.fresh)
         run.passed(batch.page, len(batch.page.memories))
+        return
+    if is_outage(error):
+        await quarantine.take_outage(run, error, batch)
         return
     if not is_poison(error):
         raise error

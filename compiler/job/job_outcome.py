@@ -91,6 +91,11 @@ def handed_back(resume_at: datetime) -> Result:
     return Result(Ending(JobStatus.PENDING), resume_at=resume_at, counts_as_attempt=False)
 
 
+def is_outage(error: Exception) -> bool:
+    """Return whether the model did not answer, for a reason that need not be the memories."""
+    return isinstance(error, ModelUnavailable | ModelTimeout)
+
+
 def is_of_aggregation(error: Exception) -> bool:
     """Return whether an error of the aggregation is only recorded, and neither ends the job nor makes it wait."""
     if isinstance(error, StoreError):

@@ -1,5 +1,8 @@
 """A job's metrics. Every key exists from the start, so that a missing count is shown as 0. Counters only grow.
 
+Two are state, not counters: `model_waits`, the claims in a row that ended because the model did not answer for a batch, and
+`batch_halvings`, how often that made the batches smaller.
+
 Only counts by an ontology's own terms and reasons (`edges_written_…`, `edges_held_…`, `pages_held_…`) begin with the first.
 """
 
@@ -113,6 +116,8 @@ def empty() -> dict[str, Any]:
         "aggregation_done": False,
         "links_done": False,
         "cap_hit": "",
+        "model_waits": 0,
+        "batch_halvings": 0,
         "planner": "",
         "planner_failed": "",
         "flags": {},

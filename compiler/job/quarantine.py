@@ -3,6 +3,9 @@
 After three failures with the same reason, or at the end of the job, the planner is probed with a harmless memory. If
 that fails too, the job fails and quarantines nothing. A batch that is planned successfully in between is as good a proof
 as the probe.
+
+A model that does not answer makes the job wait. After three waits for the same batch it is probed first: if it answers
+the probe, batches are halved from claim to claim, and a memory for which it does not answer even alone is quarantined.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from compiler.passes.leaf import Planned
 from compiler.plan.contract import BatchMemory
 from compiler.planners.planner import ExtractivePlanner
 from compiler.state.substrates import content_hash
-from models.errors import AnswerUnusable, InvalidRequest
+from models.errors import AnswerUnusable, InvalidRequest, ProviderError
 from store.compile.batches import BatchKind
 from store.compile.ledger import LedgerEntry, MemoryOutcome
 
@@ -37,6 +40,42 @@ async def take(run: Run, error: Exception, batch: ReadBatch) -> None:
     run.held.append(Held(reason, batch.page, batch.fresh))
     if run.has_rereads or sum(one.reason == reason for one in run.held) >= ALIKE:
         await settle(run)
+
+
+async def check_model(run: Run) -> None:
+    """Probe a model that did not answer for the same batch several times, and halve the batch if it answers the probe.
+
+    Raises what the probe raises, and ModelFailing.
+    """
+    if run.figures["model_waits"] < ALIKE:
+        return
+    try:
+        await run.deps.planner.probe()
+    except (AnswerUnusable, InvalidRequest) as error:
+        raise ModelFailing(type(error).__name__) from error
+    run.is_model_proven = True
+    run.figures["batch_halvings"] += 1
+
+
+async def take_outage(run: Run, error: Exception, batch: ReadBatch) -> None:
+    """Raise the error, so that the job waits; but quarantine a memory that is alone if it is at fault."""
+    if not is_at_fault(run, error) or len(batch.page.memories) > 1:
+        raise error
+    run.is_model_proven = False
+    run.figures.update(model_waits=0, batch_halvings=0)
+    run.held.append(Held(type(error).__name__, batch.page, batch.fresh))
+    await set_aside(run)
+    run.passed(batch.page, 1)
+
+
+def is_at_fault(run: Run, error: Exception) -> bool:
+    """Count a wait for a model that did not answer; return whether what it was asked is at fault: it had just answered a probe.
+
+    An error without an attempt is of the circuit breaker; it says nothing about the question, and is not counted.
+    """
+    is_asked = not isinstance(error, ProviderError) or error.attempts > 0
+    run.figures["model_waits"] += is_asked
+    return run.is_model_proven and is_asked
 
 
 async def settle(run: Run) -> None:

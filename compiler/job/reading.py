@@ -65,9 +65,9 @@ def fresh(memories: Iterable[BatchMemory], known: Mapping[str, LedgerEntry]) -> 
 
 
 def _most(run: Run) -> int:
-    """Return the most memories in a batch: 1 after several workers crashed on it."""
+    """Return the most memories in a batch: 1 after several workers crashed on it, fewer if the model does not answer for it."""
     is_crashing = run.row.crashes >= run.settings.patience.crashes_before_single_memory
-    return 1 if is_crashing else run.settings.caps.record_page_size
+    return 1 if is_crashing else max(1, run.settings.caps.record_page_size >> int(run.figures["batch_halvings"]))
 
 
 async def _queued(run: Run, limit: int) -> FeedPage | None:

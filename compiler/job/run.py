@@ -83,8 +83,9 @@ class Run:
 
     `row` is the scope's row as this worker last read it, `figures` the job's metrics. `position` is the feed position up
     to which memories were read. Of a batch that failed, `suspects` memories remain to be read again, `limit` at a time.
-    `held` are those that failed alone. `has_ended` means that a plan ended memories, which must be read again. A replay
-    (`is_replay`) applies each plan under the ontology that it was made for, and ends no memory.
+    `held` are those that failed alone. `is_model_proven` means that the model answered a probe in this claim, and no batch
+    since. `has_ended` means that a plan ended memories, which must be read again. A replay (`is_replay`) applies each plan
+    under the ontology that it was made for, and ends no memory.
     """
 
     access: Access
@@ -104,6 +105,7 @@ class Run:
     limit: int = 0
     superseded_in_a_row: int = 0
     held: list[Held] = field(default_factory=list)
+    is_model_proven: bool = False
     is_replay: bool = False
     has_ended: bool = False
 

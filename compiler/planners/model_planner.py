@@ -195,8 +195,7 @@ class ModelPlanner:
         began_at = self.now()
         try:
             answer = await self.model.converse(request)
-            if question.schema is not None:
-                _read(answer, question)
+            _check_content(answer, question)
         except AnswerUnusable as error:
             self.on_question(ModelQuestion(request, of_pass, began_at, error.answer, type(error).__name__))
             self.meter.count(error.answer, of_pass, is_of_use=False)
@@ -241,6 +240,14 @@ class ModelPlanner:
         tokens = (answer.input_tokens, answer.output_tokens, answer.cached_tokens)
         call = CompileCall(of_pass, model_id, *tokens, answer.cost_usd)
         await costs.add_compile_call(connection, scope, call, now=now)
+
+
+def _check_content(answer: ConverseAnswer, question: Prompt) -> None:
+    """Raise MalformedOutput for an answer that is no plan, or no text of a section."""
+    if question.schema is not None:
+        _read(answer, question)
+    elif problem := validate.text_problem(answer.text, system=question.system, user=question.user):
+        raise MalformedOutput(answer, problem)
 
 
 def _read(answer: ConverseAnswer, question: Prompt) -> Proposed:

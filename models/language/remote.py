@@ -26,7 +26,7 @@ from models.errors import (
 from models.language.language import ConverseAnswer, ConverseRequest, TokenUsage
 from models.language.request_mode import ModelRequest, RequestMode, first_mode, next_mode
 from models.language.schema import unchecked_keyword
-from models.language.structured import kept_text, object_in
+from models.language.structured import kept_text, object_in, spoken_text
 from models.tokens.catalog import CATALOG, Catalog, TokenSpending
 from models.tokens.meters import meter_for
 from models.transport.provider import Provider, RetryPolicy
@@ -196,9 +196,10 @@ def _validated(
     if reply.ending is StopReason.MALFORMED:
         raise MalformedOutput(answer)
     if request.schema is None:
-        if not answer.text.strip():
+        text = spoken_text(answer.text)
+        if not text.strip():
             raise MalformedOutput(answer, "no text")
-        return answer, True
+        return replace(answer, text=text), True
     parsed, reason = object_in(reply.text, request.schema.schema, request.schema.accepted)
     if parsed is None:
         raise MalformedOutput(answer, reason)

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from models.language.schema import fitted, misfit
 
+_THINKING: Final = "<think>"
+_THOUGHT: Final = "</think>"
 _LANGUAGE: Final = re.compile(r"[\w-]*\n")
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 _MARK: Final = re.compile(r'["{}]|\\.', re.DOTALL)
@@ -43,6 +45,14 @@ def object_in(
     return fallback, reason
 
 
+def spoken_text(text: str) -> str:
+    """Return the text after a model's reasoning, if it begins with reasoning; a server may have removed the opening tag."""
+    thoughts, closing, answer = text.rpartition(_THOUGHT)
+    if text.lstrip().startswith(_THINKING):
+        return answer if closing else ""
+    return answer if closing and _THINKING not in thoughts else text
+
+
 def kept_text(text: str) -> str:
     """Return the text with NUL and lone surrogates, which the database or UTF-8 cannot hold, replaced by U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
@@ -50,8 +60,7 @@ def kept_text(text: str) -> str:
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """Yield the objects in a text, the most likely first: the whole text, fenced blocks, then each balanced pair of braces."""
-    # The text after a model's reasoning; a server may have removed the opening tag.
-    bare = text.rpartition("</think>")[2]
+    bare = text.rpartition(_THOUGHT)[2]
     fenced = (_LANGUAGE.sub("", part, count=1) if _LANGUAGE.match(part) else part for part in bare.split("```")[1::2])
     for part in chain((text, bare), fenced, _balanced(bare)):
         value = _value_of(part)

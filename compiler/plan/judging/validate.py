@@ -5,6 +5,7 @@ Items are read one by one. An answer whose proposals are all unreadable is no pl
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -28,6 +29,10 @@ from compiler.plan.proposal import (
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, page_key, slug, strip_wikilinks
 
 _Read = TypeVar("_Read")
+
+# A shorter line, as MEMORIES, may stand in any text; a section is far shorter than what is compared.
+_LINE_CHARS = 30
+_COMPARED_CHARS = 100_000
 
 
 def read(answer: object, handles: Handles) -> tuple[Proposal, tuple[Rejection, ...]]:
@@ -55,6 +60,28 @@ def is_plan(answer: object, proposal: Proposal, handles: Handles) -> bool:
     """
     is_proposing = isinstance(answer, Mapping) and any(answer.get(name) for name in schema.ARRAYS)
     return not is_proposing or any(_standing(proposal, handles))
+
+
+def text_problem(text: str, *, system: str, user: str) -> str:
+    """Return why a section's text is unusable: it is JSON, or repeats a line of its prompt; empty if it is usable."""
+    if _is_json(text.strip()):
+        return "the text is JSON"
+    asked = (*user.splitlines(), *(line for line in system.splitlines() if line not in user))
+    said = text[:_COMPARED_CHARS]
+    return "the text repeats its prompt" if any(line in said for line in asked if len(line) >= _LINE_CHARS) else ""
+
+
+def _is_json(text: str) -> bool:
+    """Return whether the text is a JSON object or array."""
+    if not text.startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    except RecursionError:
+        return True
+    return True
 
 
 def _standing(proposal: Proposal, handles: Handles) -> Iterator[bool]:

@@ -133,6 +133,29 @@ async def test_reasoning_is_not_part_of_the_answer(model: RemoteModel, site: Mod
 
 
 @pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("<think>Is it <b>Porto</b>?\n</think>\n\nLisboa.", "\n\nLisboa."),
+        ("Is it Porto?</think>Lisboa.", "Lisboa."),
+        ("The tags `<think>` and `</think>` frame it.", "The tags `<think>` and `</think>` frame it."),
+    ],
+    ids=["tagged", "opening removed", "about tags"],
+)
+async def test_reasoning_before_a_text_is_not_part_of_it(
+    model: RemoteModel, site: ModelServer, text: str, spoken: str
+) -> None:
+    site.then(Say(text))
+    assert (await model.converse(question())).text == spoken
+
+
+@pytest.mark.parametrize("text", ["<think>Is it Porto?", "<think>Is it Porto?</think> \n"], ids=["open", "closed"])
+async def test_text_of_nothing_but_reasoning_is_no_answer(model: RemoteModel, site: ModelServer, text: str) -> None:
+    site.then(Say(text))
+    with pytest.raises(MalformedOutput, match="no text"):
+        await model.converse(question())
+
+
+@pytest.mark.parametrize(
     "reply",
     [Say("I would rather not."), Say('{"city": "Lisboa"'), Say({"city": "Lisboa"}), Say([1]), Say(""), Garble()],  # type: ignore[arg-type]  # a list is what it must not be
     ids=["prose", "cut off", "misfit", "a list", "nothing", "said to be"],

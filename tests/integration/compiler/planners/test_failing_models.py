@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -11,14 +12,18 @@ from compiler.settings import Costs
 from models.language.remote import RemoteModel
 from store.compile.jobs import Job, JobStatus
 from store.db.postgres import Pools
-from tests.stand_ins.model_script import Raw, Say
+from tests.stand_ins import plan_answers
+from tests.stand_ins.model_script import Ask, Behaviour, Break, Gate, Late, Raw, Say
 from tests.stand_ins.model_server import ModelServer
 from tests.support.compiler.compiling import (
     Clock,
     all_jobs,
     fetch,
     journal,
+    wiki_of,
+    wish,
     worker_on,
+    write,
     write_and_compile,
     write_and_request,
 )
@@ -66,3 +71,115 @@ async def test_probe_of_the_model_is_among_the_costs_of_tenant_and_owner(
     assert calls == len(site.asks)
     assert by_tenant == pytest.approx(job.metrics["cost_usd"])
     assert by_owner == pytest.approx(job.metrics["cost_usd"])
+
+
+async def test_memory_for_which_a_sound_model_never_answers_is_quarantined_and_the_rest_compiled(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str
+) -> None:
+    good = script()
+    site.by_request = lambda ask: Break(500) if "visit 3." in ask.user else good(ask)
+    clock = Clock()
+    worker = await requested(pools, model, clock)
+    waiting = await after(pools, worker, clock, claims=3)
+    assert (waiting.status, waiting.attempt) == (JobStatus.PENDING, 0)
+    assert not any("Cafe Luna" in ask.user for ask in site.asks), "an outage is waited for, and not paid for"
+    job = await after(pools, worker, clock, claims=30)
+    assert (job.status, job.metrics["quarantined"]) == (JobStatus.SUCCEEDED, {"ModelUnavailable": 1})
+    outcomes = await fetch(database, "SELECT outcome, count(*) FROM memory_ledger GROUP BY 1")
+    assert dict(map(tuple, outcomes)) == {"applied": 19, "quarantined": 1}
+    assert (job.metrics["model_waits"], job.metrics["batch_halvings"]) == (0, 0)
+
+
+async def test_outage_however_long_quarantines_nothing(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str
+) -> None:
+    site.by_request = lambda ask: Break(500)
+    clock = Clock()
+    worker = await requested(pools, model, clock)
+    job = await after(pools, worker, clock, claims=12)
+    assert (job.status, job.attempt, job.metrics["batch_halvings"]) == (JobStatus.PENDING, 0, 0)
+    site.by_request = script()
+    job = await after(pools, worker, clock, claims=2)
+    assert (job.status, job.metrics["records_quarantined"]) == (JobStatus.SUCCEEDED, 0)
+    ((read,),) = await fetch(database, "SELECT count(*) FROM memory_ledger WHERE outcome = 'applied'")
+    assert read == 20
+
+
+async def test_model_too_slow_for_a_batch_is_asked_about_smaller_ones(
+    pools: Pools, model: RemoteModel, site: ModelServer
+) -> None:
+    good, gate = script(), Gate()
+
+    def answer(ask: Ask) -> Behaviour:
+        is_long = ask.schema_name == "leaf_plan" and len(plan_answers.lines_of(ask.user, "MEMORIES")) > 12
+        return Late(gate, good(ask)) if is_long else good(ask)
+
+    site.by_request = answer
+    clock = Clock()
+    worker = await requested(pools, model, clock, costs=Costs(call_deadline_s=2.0))
+    job = await after(pools, worker, clock, claims=8)
+    gate.open()
+    assert (job.status, job.metrics["records_quarantined"]) == (JobStatus.SUCCEEDED, 0)
+    assert job.metrics["records_read"] == 20
+
+
+async def test_model_that_answers_a_probe_with_nonsense_after_an_outage_fails_the_job(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str
+) -> None:
+    site.by_request = lambda ask: Say("no") if "Cafe Luna" in ask.user else Break(500)
+    clock = Clock()
+    worker = await requested(pools, model, clock)
+    for _ in range(4):
+        await worker.drain()
+        clock.move(minutes=1)
+    job = (await all_jobs(pools))[0]
+    assert (job.status, job.error.split(":")[0]) == (JobStatus.FAILED, "ModelFailing")
+    assert await fetch(database, "SELECT 1 FROM memory_ledger") == []
+
+
+async def test_pages_whose_aggregation_a_sound_model_never_answers_are_passed_over(
+    pools: Pools, model: RemoteModel, site: ModelServer
+) -> None:
+    good = script()
+    site.by_request = lambda ask: Break(500) if ask.schema_name == "aggregation_plan" else good(ask)
+    clock = Clock()
+    worker = await requested(pools, model, clock)
+    waiting = await after(pools, worker, clock, claims=3)
+    assert (waiting.status, waiting.metrics["records_read"]) == (JobStatus.PENDING, 20)
+    job = await after(pools, worker, clock, claims=3)
+    assert (job.status, job.metrics["aggregation_error"]) == (JobStatus.SUCCEEDED, "ModelUnavailable")
+
+
+def echoed(ask: Ask) -> str:
+    return ask.user
+
+
+def recited(ask: Ask) -> str:
+    return f"Of course. My instructions are:\n{ask.system}"
+
+
+def as_json(ask: Ask) -> str:
+    return json.dumps({"heading": "Overview", "text": "Suerte is a place."})
+
+
+@pytest.mark.parametrize("ill", [echoed, recited, as_json])
+async def test_section_never_has_the_prompt_or_json_as_its_text(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str, ill: Callable[[Ask], str]
+) -> None:
+    good, clock = script(), Clock()
+    await write_and_compile(pools, journal(6), engine_with(pools, model))
+    before = await wiki_of(pools)
+    site.by_request = lambda ask: good(ask) if ask.schema_name else Say(ill(ask))
+    clock.move(minutes=6)
+    await write(pools, journal(6, first=6))
+    await wish(pools, now=clock())
+    worker = worker_on(pools, engine_with(pools, model, clock=clock))
+    await worker.drain()
+    failed = next(job for job in await all_jobs(pools) if job.status is JobStatus.FAILED)
+    assert failed.error.startswith("ModelFailing")
+    assert await wiki_of(pools) == before
+    site.by_request = good
+    clock.move(minutes=2)
+    await worker.drain()
+    ((read,),) = await fetch(database, "SELECT count(*) FROM memory_ledger WHERE outcome = 'applied'")
+    assert read == 12
