@@ -10,7 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from models.tokens.catalog import CATALOG, TokenSpending, cost_usd, known_cost
@@ -22,6 +22,7 @@ from store.accounting.costs import Filters, PassSpent, Spent, TurnAccount
 from store.content import storage
 from store.db.postgres import Pool, Pools, Transaction, installation, scoped, tenant_scoped
 from store.db.queries import Connection
+from store.errors import PASSING
 from store.scope import Scope, is_owner_id, owner_uuid
 from store.tenancy import tenants
 
@@ -222,19 +223,32 @@ def period_start(period: str, now: datetime) -> datetime:
     return day.replace(day=1) if period == "month" else day
 
 
+def spans(period: str, looked_at: datetime, now: datetime) -> list[tuple[datetime, datetime]]:
+    """Return the spans of spending to check: the last check's period if it has ended since, and the present one until now."""
+    before, since = period_start(period, looked_at), period_start(period, now)
+    if before >= since:
+        return [(since, now)]
+    end = period_start(period, before + timedelta(days=32 if period == "month" else 1))
+    return [(before, end - timedelta(microseconds=1)), (since, now)]
+
+
 def crossed(budget: Budget, spent_usd: float) -> list[int]:
     """Return the budget's thresholds, in percent, that the spending has reached."""
     return [percent for percent in budget.percents if spent_usd * 100 >= budget.limit_usd * percent]
 
 
 class BudgetWatch:
-    """Checks every budget periodically. A crossed threshold is stored, logged and counted once per period."""
+    """Checks every budget periodically. A crossed threshold is stored, logged and counted once per period.
+
+    The first check of a day also checks the day of the check before, so that spending up to midnight counts; and so for months.
+    """
 
     def __init__(self, pool: Pool, *, now: Callable[[], datetime], on_crossed: Callable[[int], None]) -> None:
         """Read through the pool. `on_crossed` is called with each crossed threshold, in percent."""
         self._pool = pool
         self._now = now
         self._on_crossed = on_crossed
+        self._looked_at: datetime | None = None
 
     async def run(self) -> None:
         """Check every 30 seconds until cancelled."""
@@ -243,28 +257,37 @@ class BudgetWatch:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def look(self) -> None:
-        """Check every tenant's budgets now."""
+        """Check every tenant's budgets now. If a tenant's cannot be read, check the others', then raise the error."""
+        now, failure = self._now(), None
         async with installation(self._pool) as connection:
             tenant_ids = await budgets.tenants(connection, limit=_MOST_TENANTS)
         for tenant_id in tenant_ids:
-            async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
-                every = await budgets.every(connection, tenant_id)
-            for budget in every:
-                await self._check(tenant_id, budget)
+            try:
+                await self._look_at(tenant_id, now)
+            except PASSING as error:
+                failure = error
+        if failure is not None:
+            raise failure
+        self._looked_at = now
 
-    async def _check(self, tenant_id: UUID, budget: Budget) -> None:
-        now = self._now()
-        since = period_start(budget.period, now)
-        by_owner_usd = await self._compiled_for(tenant_id, budget, since, now) if budget.covers == "owner" else 0.0
+    async def _look_at(self, tenant_id: UUID, now: datetime) -> None:
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            every = await budgets.every(connection, tenant_id)
+        for budget in every:
+            for since, until in spans(budget.period, self._looked_at or now, now):
+                await self._check(tenant_id, budget, since, until)
+
+    async def _check(self, tenant_id: UUID, budget: Budget, since: datetime, until: datetime) -> None:
+        by_owner_usd = await self._compiled_for(tenant_id, budget, since, until) if budget.covers == "owner" else 0.0
         async with tenant_scoped(self._pool, tenant_id) as connection:
-            spent_usd = by_owner_usd + await _spent_usd(connection, tenant_id, budget, (since, now))
+            spent_usd = by_owner_usd + await _spent_usd(connection, tenant_id, budget, (since, until))
             await self._tell(connection, tenant_id, (budget, since, spent_usd))
 
-    async def _compiled_for(self, tenant_id: UUID, budget: Budget, since: datetime, now: datetime) -> float:
+    async def _compiled_for(self, tenant_id: UUID, budget: Budget, since: datetime, until: datetime) -> float:
         """Return the compile cost of the wiki of the budget's owner, read in that owner's scope."""
         scope = Scope(tenant_id, owner_uuid(budget.ref))
         async with scoped(self._pool, scope, read_only=True) as connection:
-            passes = await costs.passes_of_owner(connection, scope, since=since, until=now)
+            passes = await costs.passes_of_owner(connection, scope, since=since, until=until)
         return sum(one.cost_usd for one in passes)
 
     async def _tell(self, connection: Connection, tenant_id: UUID, found: tuple[Budget, datetime, float]) -> None:

@@ -418,7 +418,7 @@ Global___ListSpendingResponse: _TypeAlias = ListSpendingResponse  # noqa: Y015
 
 @_typing.final
 class CompileSpendingRow(_message.Message):
-    """The spending of one compile pass with one model."""
+    """The spending of one compile pass, or of summaries or scans, with one model."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -431,7 +431,7 @@ class CompileSpendingRow(_message.Message):
     COST_USD_FIELD_NUMBER: _builtins.int
     UNPRICED_TOKENS_FIELD_NUMBER: _builtins.int
     in_pass: _builtins.str
-    """The pass: leaf, section or aggregation."""
+    """The pass: leaf, section or aggregation; or thread_summary, decay_summary or ontology_scan, for these calls."""
     model_id: _builtins.str
     """The model."""
     call_count: _builtins.int

@@ -74,7 +74,7 @@ async def decay_deps(settings: Settings, pool: Pool, *, now: Callable[[], dateti
     writer = AttestedWriter(
         SummaryModel(model, settings.bedrock_model_id),
         attestations,
-        DayCeiling.of_settings(settings, pool, now=now),
+        DayCeiling.of_settings(settings, pool, now=now, work="decay_summary"),
     )
     try:
         yield replace(deps, written=writer.written)

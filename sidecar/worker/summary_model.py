@@ -76,7 +76,9 @@ async def writer(settings: Settings, pool: Pool, *, now: Callable[[], datetime])
         yield None
         return
     try:
-        yield ModelWriter(model, settings.bedrock_model_id, DayCeiling.of_settings(settings, pool, now=now))
+        yield ModelWriter(
+            model, settings.bedrock_model_id, DayCeiling.of_settings(settings, pool, now=now, work="thread_summary")
+        )
     finally:
         await model.close()
 

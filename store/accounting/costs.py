@@ -103,7 +103,7 @@ class CompileCall:
 
 @dataclass(frozen=True, slots=True)
 class PassSpent:
-    """Spending of one compile pass (leaf, section or aggregation) with one model."""
+    """Spending of one compile pass (leaf, section or aggregation), or of summaries or scans, with one model."""
 
     in_pass: str
     model_id: str

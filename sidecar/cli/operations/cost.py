@@ -53,7 +53,7 @@ def show(session: CommandSession, by: str, days: int, whole_tenant: bool) -> Non
 @click.option("--whole-tenant", is_flag=True, help="All owners; needs an admin's token.")
 @connected
 def compiles(session: CommandSession, days: int, whole_tenant: bool) -> None:
-    """Show the spending of compiles by pass (leaf, section, aggregation) and model. Cached answers cost nothing.
+    """Show the spending of compiles, summaries and scans by pass and model. Cached answers cost nothing.
 
     \b
     Example:

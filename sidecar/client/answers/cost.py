@@ -49,7 +49,7 @@ class SpendingReport:
 
 @dataclass(frozen=True, slots=True)
 class CompileSpendingRow:
-    """The spending of one compile pass with one model."""
+    """The spending of one compile pass, or of summaries or scans, with one model."""
 
     in_pass: str
     model_id: str

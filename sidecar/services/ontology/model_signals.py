@@ -105,7 +105,9 @@ async def scan_model(settings: Settings, pool: Pool, *, now: Callable[[], dateti
         yield None
         return
     try:
-        yield ScanModel(model, settings.bedrock_model_id, DayCeiling.of_settings(settings, pool, now=now))
+        yield ScanModel(
+            model, settings.bedrock_model_id, DayCeiling.of_settings(settings, pool, now=now, work="ontology_scan")
+        )
     finally:
         await model.close()
 

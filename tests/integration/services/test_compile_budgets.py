@@ -62,6 +62,33 @@ async def test_budget_counts_the_cost_of_compiles(
     assert heard == ([100] if spent_usd else [])
 
 
+@pytest.mark.parametrize(
+    ("period", "begins"), [("day", datetime(2026, 2, 28, tzinfo=UTC)), ("month", datetime(2026, 2, 1, tzinfo=UTC))]
+)
+async def test_spending_after_the_last_check_of_a_period_is_told_in_the_next(
+    pools: Pools, period: str, begins: datetime
+) -> None:
+    scope, clock = Scope(TENANT, owner_uuid("mara")), [datetime(2026, 2, 28, 23, 59, 40, tzinfo=UTC)]
+    async with tenant_scoped(pools.background, TENANT) as connection:
+        await tenants.ensure_tenant(connection, TENANT, now=clock[0])
+        await budgets.put(connection, TENANT, Budget("all", "tenant", "", period, 5.0, (100,)), now=clock[0])
+    heard: list[int] = []
+    watch = BudgetWatch(pools.background, now=lambda: clock[0], on_crossed=heard.append)
+    await watch.look()
+    async with scoped(pools.background, scope) as connection:
+        for late, cost_usd in ((10, 6.0), (40, 7.0)):
+            at = clock[0] + timedelta(seconds=late)
+            await answers.spend(connection, scope, model_id="m", cost_usd=cost_usd, now=at)
+    clock[0] += timedelta(seconds=30)
+    await watch.look()
+    await watch.look()
+    async with tenant_scoped(pools.background, TENANT, read_only=True) as connection:
+        alerts = await budgets.alerts(connection, TENANT, limit=9)
+    told = {one.period_start: one.spent_usd for one in alerts}
+    assert told == {begins: 6.0, datetime(2026, 3, 1, tzinfo=UTC): 7.0}
+    assert heard == [100, 100]
+
+
 async def test_spend_counts_on_its_day_in_utc(pools: Pools) -> None:
     mara = Scope(TENANT, owner_uuid("mara"))
     tonight = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)

@@ -19,6 +19,7 @@ from sidecar.worker import summary_model
 from sidecar.worker.compile_engine import compile_settings
 from sidecar.worker.summary_model import AT_ONCE, ModelWriter
 from sidecar.worker.thread_summaries import Summarizer
+from store.accounting import costs
 from store.compile import answers
 from store.content import threads
 from store.content.threads import ThreadSummary
@@ -101,13 +102,18 @@ async def test_summary_keeps_its_limit_whatever_the_model_writes(pools: Pools, s
     assert (await summarized(pools, server, "openai")).text == "x" * MAX_CHARS
 
 
-async def test_cost_of_summaries_counts_towards_the_tenants_daily_ceiling(pools: Pools, server: ModelServer) -> None:
+async def test_cost_of_summaries_is_the_owners_and_counts_towards_the_tenants_daily_ceiling(
+    pools: Pools, server: ModelServer
+) -> None:
     await say(pools, 1, KEEP_TURNS + 3)
     await summarized(pools, server, "bedrock", ceiling_cents=1)
     async with scoped(pools.background, SCOPE) as connection:
         cost_usd = await answers.spent(connection, SCOPE, now=NOW)
         await answers.spend(connection, SCOPE, model_id="m", cost_usd=0.01, now=NOW + timedelta(seconds=1))
+        (passed,) = await costs.passes_of_owner(connection, SCOPE, since=NOW, until=NOW)
     assert cost_usd > 0
+    assert (passed.in_pass, passed.call_count) == ("thread_summary", 1)
+    assert passed.cost_usd == pytest.approx(cost_usd)
     asked = len(server.asks)
     await say(pools, KEEP_TURNS + 4, KEEP_TURNS)
     found = await summarized(pools, server, "bedrock", ceiling_cents=1)

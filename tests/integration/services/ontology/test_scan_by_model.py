@@ -68,7 +68,7 @@ class Scripted:
 def opened(pools: Pools, model: Scripted) -> Callable[[], AbstractAsyncContextManager[ScanModel]]:
     @asynccontextmanager
     async def one() -> AsyncIterator[ScanModel]:
-        yield ScanModel(model, "scripted", DayCeiling(None, pools.background, Clock()))
+        yield ScanModel(model, "scripted", DayCeiling(None, pools.background, Clock(), "ontology_scan"))
 
     return one
 
