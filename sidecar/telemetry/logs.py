@@ -16,11 +16,12 @@ import orjson
 
 from sidecar.telemetry import calls
 
+log = logging.getLogger(__name__)
+
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 _MOST_WAITING_BYTES = 4 << 20
 _FLUSH_S = 2.0
-_DROPPED = {"name": __name__, "levelno": logging.WARNING, "levelname": "WARNING", "msg": "log_lines_dropped"}
 
 
 class JsonLines(logging.Formatter):
@@ -65,6 +66,10 @@ class PatientHandler(logging.Handler):
         self._dropped_count = 0
         self._writer: threading.Thread | None = None
 
+    def createLock(self) -> None:  # noqa: N802  # as logging names it
+        """Make no lock besides that of the lines, because `flush` waits for the writer, which logs too."""
+        self.lock = None
+
     def emit(self, record: logging.LogRecord) -> None:
         """Add the record's line to those that wait, or drop it if they are too many."""
         try:
@@ -106,7 +111,7 @@ class PatientHandler(logging.Handler):
                     dropped_count, self._dropped_count = self._dropped_count, 0
                 self._changed.notify_all()
             if dropped_count:
-                _write(self._descriptor, self._line(logging.makeLogRecord(_DROPPED | {"count": dropped_count})))
+                log.warning("log_lines_dropped", extra={"count": dropped_count})
 
     def _line(self, record: logging.LogRecord) -> bytes:
         return f"{self.format(record)}\n".encode(errors="backslashreplace")

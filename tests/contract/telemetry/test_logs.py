@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import pytest
 
+from sidecar.telemetry import logs
 from sidecar.telemetry.logs import JsonLines, PatientHandler
 
 LONG = "x" * 1_000
@@ -31,13 +32,15 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 @pytest.fixture
-def log(pipe: tuple[int, int]) -> logging.Logger:
-    """A logger whose lines go into the pipe."""
+def log(pipe: tuple[int, int]) -> Iterator[logging.Logger]:
+    """A logger whose lines go into the pipe, like those of the handler itself."""
     handler = PatientHandler(pipe[1])
     handler.setFormatter(JsonLines())
     logger = logging.Logger("patient")
     logger.addHandler(handler)
-    return logger
+    logs.log.addHandler(handler)
+    yield logger
+    logs.log.removeHandler(handler)
 
 
 @pytest.fixture
