@@ -210,9 +210,9 @@ class Settings:
     compile_max_aggregation_pages: int = 60
     """Maximum number of changed pages that a model is shown to find hubs. Without a model, a job uses all of them."""
     compile_job_ceiling_cents: int = 500
-    """US cents that one job may spend on model calls. 0 sets no limit."""
+    """US cents that one job may spend on model calls. 0 sets no limit. Calls of a model without a known price do not count."""
     compile_day_ceiling_cents: int = 5000
-    """US cents that a tenant may spend per day on model calls. 0 sets no limit."""
+    """US cents that a tenant may spend per UTC day on model calls. 0 sets no limit. Calls without a known price do not count."""
     bedrock_model_id: str = DEFAULT_MODEL_ID
     """The planner's model. `BEDROCK_MODEL_ID` is also read."""
     bedrock_region: str = ""

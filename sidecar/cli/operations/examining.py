@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from models.embedding.embedder import LocalEmbedder
 from models.errors import EmbedderUnusable, ModelsError
 from models.tokens import meters
+from models.tokens.catalog import CATALOG
 from models.tokens.meters import meter_for
 from sidecar.backends import configuration
 from sidecar.backends.entries import BackendEntry, HindsightEntry, ToolsEntry
@@ -254,7 +255,16 @@ async def models(settings: Settings) -> list[Finding]:
                 findings.append(await asyncio.to_thread(_local_embedder, embedders.local, _ENGLISH))
             case "multilingual":
                 findings.append(await asyncio.to_thread(_local_embedder, embedders.multilingual, _MANY))
-    return findings
+    return [_priced(one, settings.bedrock_model_id) if one.name == "planner" else one for one in findings]
+
+
+def _priced(finding: Finding, model_id: str) -> Finding:
+    """Return the planner's finding, with a note if its calls have no known price."""
+    model = CATALOG.find(model_id)
+    if model is not None and model.price is not None:
+        return finding
+    note = f"the price of {model_id[:120]} is not known, so ceilings and budgets do not count its calls"
+    return replace(finding, detail=f"{finding.detail}; {note}")
 
 
 def _local_embedder(load: Callable[[], LocalEmbedder], detail: str) -> Finding:

@@ -123,6 +123,12 @@ async def test_unreachable_backends_and_models_are_named(
     assert wrong.keys() == {"backend bank", "backend lost", "backend docs", "planner"}
     assert all(one.fix for one in wrong.values())
     assert "SIDECAR_COMPILE_BASE_URL" in wrong["planner"].fix
+    assert "price" not in wrong["planner"].detail
+    local = await findings(
+        database, tmp_path, SIDECAR_COMPILE_PLANNER="openai", SIDECAR_COMPILE_BASE_URL="http://127.0.0.1:1/v1",
+        SIDECAR_BEDROCK_MODEL_ID="qwen-of-ours",
+    )  # fmt: skip
+    assert "the price of qwen-of-ours is not known" in local["planner"].detail
     file.write_text("[[nonsense]]\n")
     broken = await findings(database, tmp_path, SIDECAR_BACKENDS=str(file))
     assert (broken["backends"].is_well, "SIDECAR_BACKENDS" in broken["backends"].fix) == (False, True)
