@@ -109,7 +109,7 @@ def switch_to_extractive(run: Run, error: ModelFailing) -> None:
     """Switch the job to the extractive planner, and record the failure in its metrics."""
     failed = f"{run.deps.planner.name}: {error.detail}"
     planner = ExtractivePlanner(run.deps.gazetteer)
-    run.figures.update(planner=planner.name, planner_failed=failed)
+    run.figures.update(planner=planner.name, planner_failed=failed, model_waits=0, batch_halvings=0)
     run.deps = replace(run.deps, planner=planner)
 
 

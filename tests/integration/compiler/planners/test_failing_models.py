@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -135,6 +136,20 @@ async def test_model_that_answers_a_probe_with_nonsense_after_an_outage_fails_th
     job = (await all_jobs(pools))[0]
     assert (job.status, job.error.split(":")[0]) == (JobStatus.FAILED, "ModelFailing")
     assert await fetch(database, "SELECT 1 FROM memory_ledger") == []
+
+
+async def test_job_that_falls_back_after_an_outage_reads_whole_batches(
+    pools: Pools, model: RemoteModel, site: ModelServer
+) -> None:
+    site.by_request = lambda ask: Say("no") if "Cafe Luna" in ask.user else Break(500)
+    clock = Clock()
+    await write_and_request(pools, journal(20))
+    engine = engine_with(pools, model, clock=clock)
+    patience = replace(engine.settings.patience, extractive_takes_over=True)
+    worker = worker_on(pools, replace(engine, settings=replace(engine.settings, patience=patience)))
+    job = await after(pools, worker, clock, claims=4)
+    assert (job.status, job.metrics["planner"], job.metrics["batches"]) == (JobStatus.SUCCEEDED, "extractive", 2)
+    assert (job.metrics["model_waits"], job.metrics["batch_halvings"]) == (0, 0)
 
 
 async def test_pages_whose_aggregation_a_sound_model_never_answers_are_passed_over(
