@@ -134,7 +134,7 @@ async def _take(run: Run, batch: ReadBatch) -> None:
     if is_outage(error):
         await quarantine.take_outage(run, error, batch)
         return
-    if not is_poison(error):
+    if not is_poison(error, is_last_attempt=run.job.attempt >= run.settings.patience.max_attempts):
         raise error
     log.warning("batch_failed", extra={"error": type(error).__name__, "memories": len(batch.page.memories)})
     if len(batch.page.memories) > 1:

@@ -103,11 +103,14 @@ def is_of_aggregation(error: Exception) -> bool:
     return not isinstance(error, LeaseLost | JobCancelled | CostCeilingReached | Throttled | ModelUnavailable)
 
 
-def is_poison(error: Exception) -> bool:
-    """Return whether the batch's memories may be the cause of the error, so that a smaller batch may succeed."""
+def is_poison(error: Exception, *, is_last_attempt: bool = False) -> bool:
+    """Return whether the batch's memories may be the cause of the error, so that a smaller batch may succeed.
+
+    A request that the provider rejects each time is tried in parts at the last attempt, before the job fails.
+    """
     if isinstance(error, StoreError):
         return isinstance(error, ConstraintViolated | UnstorableValue)
     if isinstance(error, InvalidRequest):
-        return isinstance(error, PromptTooLong | PromptRefused)
+        return is_last_attempt or isinstance(error, PromptTooLong | PromptRefused)
     never = (*_WAITS, *_HOPELESS, LeaseLost, JobCancelled, CostCeilingReached, PlanSuperseded, ModelFailing, OSError)
     return not isinstance(error, never)

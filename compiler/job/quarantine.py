@@ -52,7 +52,7 @@ async def check_model(run: Run) -> None:
     try:
         await run.deps.planner.probe()
     except (AnswerUnusable, InvalidRequest) as error:
-        raise ModelFailing(type(error).__name__) from error
+        raise _failing(error) from error
     run.is_model_proven = True
     run.figures["batch_halvings"] += 1
 
@@ -102,7 +102,13 @@ async def _probe(run: Run) -> None:
         reason = run.held[-1].reason
         run.held.clear()
         log.error("model_failing", extra={"error": reason, "planner": run.deps.planner.name})
-        raise ModelFailing(type(error).__name__) from error
+        raise _failing(error) from error
+
+
+def _failing(error: ProviderError) -> ModelFailing:
+    """Return the job's error for that of a probe. A rejection is told in the provider's words: it can quote only the probe."""
+    name = type(error).__name__
+    return ModelFailing(f"{name}: {error.detail}" if isinstance(error, InvalidRequest) else name)
 
 
 def switch_to_extractive(run: Run, error: ModelFailing) -> None:

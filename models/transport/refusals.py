@@ -86,7 +86,7 @@ class ProviderRefusal:
 def provider_error(refusal: ProviderRefusal) -> ProviderError:
     """Return the error to raise for a refusal."""
     if _is_throttle(refusal):
-        wait_s = _QUOTA_WAIT_S if refusal.code == "insufficient_quota" else None
+        wait_s = _QUOTA_WAIT_S if refusal.code == "insufficient_quota" or refusal.status == 402 else None
         return Throttled(refusal.detail, retry_after_s=refusal.retry_after_s or wait_s)
     if refusal.code in _NOT_READY or refusal.status >= 500:
         return ModelUnavailable(refusal.detail, retry_after_s=refusal.retry_after_s)
@@ -118,7 +118,7 @@ def _cut(text: str, most_chars: int) -> str:
 
 def _is_throttle(refusal: ProviderRefusal) -> bool:
     is_named = refusal.code in _THROTTLES or "rate exceeded" in refusal.message[:_READ_CHARS].lower()
-    return is_named or (refusal.status == 429 and refusal.code not in _NOT_READY)
+    return is_named or (refusal.status in {402, 429} and refusal.code not in _NOT_READY)
 
 
 def _kind_of(refusal: ProviderRefusal) -> type[ProviderError]:

@@ -29,6 +29,7 @@ from tests.support.each import each
         (ProviderRefusal(429), Throttled),
         (ProviderRefusal(400, "ThrottledException"), Throttled),
         (ProviderRefusal(402, "ServiceQuotaExceededException"), Throttled),
+        (ProviderRefusal(402, "", "Insufficient Balance"), Throttled),
         (ProviderRefusal(400, "", "Rate exceeded"), Throttled),
         (ProviderRefusal(429, "insufficient_quota"), Throttled),
         (ProviderRefusal(429, "ModelNotReadyException"), ModelUnavailable),

@@ -14,7 +14,7 @@ from models.language.remote import RemoteModel
 from store.compile.jobs import Job, JobStatus
 from store.db.postgres import Pools
 from tests.stand_ins import plan_answers
-from tests.stand_ins.model_script import Ask, Behaviour, Break, Gate, Late, Raw, Say
+from tests.stand_ins.model_script import Ask, Behaviour, Break, Gate, Late, Raw, Refuse, Say
 from tests.stand_ins.model_server import ModelServer
 from tests.support.compiler.compiling import (
     Clock,
@@ -89,6 +89,31 @@ async def test_memory_for_which_a_sound_model_never_answers_is_quarantined_and_t
     outcomes = await fetch(database, "SELECT outcome, count(*) FROM memory_ledger GROUP BY 1")
     assert dict(map(tuple, outcomes)) == {"applied": 19, "quarantined": 1}
     assert (job.metrics["model_waits"], job.metrics["batch_halvings"]) == (0, 0)
+
+
+@pytest.mark.parametrize("is_model", [False, True], ids=["one memory", "every request"])
+async def test_rejected_request_is_tried_in_parts_before_the_job_fails(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str, is_model: bool
+) -> None:
+    good, rejected = script(), Refuse(400, "invalid_prompt", "token 17 is out of range")
+    site.by_request = lambda ask: rejected if is_model or "visit 3." in ask.user else good(ask)
+    clock = Clock()
+    worker = await requested(pools, model, clock)
+    for _ in range(20):
+        await worker.drain()
+        job, *later = await all_jobs(pools)
+        if job.status is not JobStatus.PENDING:
+            break
+        assert job.error.startswith("InvalidRequest")
+        clock.move(minutes=1)
+    outcomes = await fetch(database, "SELECT outcome, count(*) FROM memory_ledger GROUP BY 1")
+    if is_model:
+        assert (job.status, len(later), outcomes) == (JobStatus.FAILED, 1, [])
+        assert job.error.startswith("ModelFailing")
+        assert "token 17 is out of range" in job.error
+    else:
+        assert (job.status, job.metrics["quarantined"]) == (JobStatus.SUCCEEDED, {"InvalidRequest": 1})
+        assert dict(map(tuple, outcomes)) == {"applied": 19, "quarantined": 1}
 
 
 async def test_outage_however_long_quarantines_nothing(
