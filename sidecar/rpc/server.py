@@ -21,7 +21,7 @@ from sidecar.rpc.transport.admission import AdmissionControl
 from sidecar.rpc.transport.call import MethodOptions
 from sidecar.rpc.transport.interceptor import CallInterceptor
 from sidecar.rpc.transport.listen import check_listen_address, prepare_socket_directory
-from sidecar.rpc.transport.tls_files import check_pair, check_roots
+from sidecar.rpc.transport.tls_files import renewed_credentials, tls_files
 from sidecar.runtime.errors import SettingInvalid, StartRefused
 from sidecar.runtime.settings import Settings
 from sidecar.services.audit import AuditLog
@@ -45,7 +45,6 @@ log = logging.getLogger(__name__)
 
 Handlers = Callable[[MethodOptions, MethodOptions], Iterable[grpc.GenericRpcHandler]]
 
-_OWN_PAIR = "set SIDECAR_TLS_CERT and SIDECAR_TLS_KEY"
 _OTHER_DEADLINE_S = 30.0
 _WRITE_DEADLINE_S = 120.0
 _LONGEST_WRITE_S = 600.0
@@ -85,6 +84,7 @@ class GrpcServer:
         self._gate = gate
         self._settings = settings
         self._is_stopping = False
+        self._credentials: grpc.ServerCredentials | None = None
         self.addresses: tuple[str, ...] = ()
 
     @property
@@ -131,9 +131,10 @@ class GrpcServer:
 
     async def _serve(self, addresses: Sequence[str]) -> tuple[str, ...]:
         """Open the addresses with an additional gRPC server, and return the actual ones."""
-        credentials = _credentials(self._settings)
+        if self._credentials is None and (files := tls_files(self._settings)) is not None:
+            self._credentials = renewed_credentials(files)
         server = self._make()
-        opened = tuple([_open(server, text, credentials) for text in addresses])
+        opened = tuple([_open(server, text, self._credentials) for text in addresses])
         self._servers.append(server)
         await server.start()
         return opened
@@ -197,7 +198,8 @@ def check_addresses(settings: Settings) -> None:
     """Raise a StartRefused for unusable TLS files, and for an address that is malformed or would serve plain text to the
     network.
     """
-    _credentials(settings)
+    if (files := tls_files(settings)) is not None:
+        files.read()
     for text in settings.listen:
         check_listen_address(text, is_tls=settings.tls_cert is not None)
 
@@ -273,26 +275,3 @@ def _options(settings: Settings, *, shares_ports: bool) -> list[tuple[str, int]]
         ("grpc.max_send_message_length", settings.max_message_bytes),
         ("grpc.so_reuseport", int(shares_ports)),
     ]
-
-
-def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
-    if settings.tls_cert is None and settings.tls_key is None:
-        if settings.tls_client_ca is not None:
-            raise SettingInvalid("SIDECAR_TLS_CLIENT_CA", "is set without a server certificate", _OWN_PAIR)
-        return None
-    if settings.tls_cert is None or settings.tls_key is None:
-        raise SettingInvalid("SIDECAR_TLS_CERT", "needs SIDECAR_TLS_KEY", "set both or neither")
-    pair = (_read(settings.tls_key, "SIDECAR_TLS_KEY"), _read(settings.tls_cert, "SIDECAR_TLS_CERT"))
-    check_pair(settings.tls_cert, settings.tls_key)
-    if settings.tls_client_ca is None:
-        return grpc.ssl_server_credentials([pair])
-    roots = _read(settings.tls_client_ca, "SIDECAR_TLS_CLIENT_CA")
-    check_roots(settings.tls_client_ca)
-    return grpc.ssl_server_credentials([pair], root_certificates=roots, require_client_auth=True)
-
-
-def _read(path: Path, setting: str) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise SettingInvalid(setting, f"{path} cannot be read ({error.strerror})", "name a readable file") from error

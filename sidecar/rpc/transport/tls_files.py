@@ -1,11 +1,126 @@
-"""Checks the PEM files of TLS. gRPC reports an unusable one like a port in use, and accepts an empty list of authorities."""
+"""The PEM files of TLS: checked at the start, and read again once they were renewed.
+
+gRPC reports an unusable file like a port in use, and accepts an empty list of authorities.
+"""
 
 from __future__ import annotations
 
+import logging
 import ssl
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import grpc
+from cryptography import x509
 
 from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings
+
+log = logging.getLogger(__name__)
+
+_OWN_PAIR = "set SIDECAR_TLS_CERT and SIDECAR_TLS_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """The files of the server's certificate and its key, and of the authorities of callers' certificates if it requires these."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+    @property
+    def paths(self) -> Sequence[Path]:
+        """All files."""
+        return [path for path in (self.certificate, self.key, self.client_ca) if path is not None]
+
+    def read(self) -> Any:
+        """Return gRPC's configuration of the files' present content. Raises SettingInvalid naming the unusable one."""
+        pair = (_read(self.key, "SIDECAR_TLS_KEY"), _read(self.certificate, "SIDECAR_TLS_CERT"))
+        check_pair(self.certificate, self.key)
+        roots = None
+        if self.client_ca is not None:
+            roots = _read(self.client_ca, "SIDECAR_TLS_CLIENT_CA")
+            check_roots(self.client_ca)
+        return grpc.ssl_server_certificate_configuration([pair], root_certificates=roots)
+
+
+def tls_files(settings: Settings) -> TlsFiles | None:
+    """Return the files that the settings name, None for plain text. Raises SettingInvalid if one of a pair is missing."""
+    if settings.tls_cert is None and settings.tls_key is None:
+        if settings.tls_client_ca is not None:
+            raise SettingInvalid("SIDECAR_TLS_CLIENT_CA", "is set without a server certificate", _OWN_PAIR)
+        return None
+    if settings.tls_cert is None or settings.tls_key is None:
+        raise SettingInvalid("SIDECAR_TLS_CERT", "needs SIDECAR_TLS_KEY", "set both or neither")
+    return TlsFiles(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
+
+
+def renewed_credentials(files: TlsFiles) -> grpc.ServerCredentials:
+    """Return credentials that follow the files: each new connection gets what they hold then.
+
+    If they cannot be used, as between the writes of a renewal, the last good ones stay in use; that is logged once. Raises
+    SettingInvalid if they cannot be used now.
+    """
+    renewal = _Renewal(files)
+    return grpc.dynamic_ssl_server_credentials(
+        renewal.first, renewal.changed, require_client_authentication=files.client_ca is not None
+    )
+
+
+class _Renewal:
+    """The last read state of the files. gRPC asks for changes in threads of its own, at each new connection."""
+
+    def __init__(self, files: TlsFiles) -> None:
+        self._files = files
+        self._lock = threading.Lock()
+        self._mark = _mark_of(files)
+        self.first = files.read()
+        _tell_expired(files.certificate)
+
+    def changed(self) -> Any:
+        """Return the configuration if the files have changed and can be used, else None: the last one stays."""
+        with self._lock:
+            if (mark := _mark_of(self._files)) == self._mark:
+                return None
+            self._mark = mark
+            try:
+                read = self._files.read()
+            except SettingInvalid as error:
+                log.error("tls_files_kept", extra={"problem": str(error)})
+                return None
+            log.info("tls_files_read", extra={"certificate": str(self._files.certificate)})
+            _tell_expired(self._files.certificate)
+            return read
+
+
+def _mark_of(files: TlsFiles) -> list[tuple[int, int, int] | None]:
+    """Return marks that differ once a file was changed or replaced; None for a file that cannot be found."""
+    marks: list[tuple[int, int, int] | None] = []
+    for path in files.paths:
+        try:
+            status = path.stat()
+        except OSError:
+            marks.append(None)
+        else:
+            marks.append((status.st_mtime_ns, status.st_size, status.st_ino))
+    return marks
+
+
+def _tell_expired(certificate: Path) -> None:
+    """Log if the server's certificate is not valid now: callers refuse it, and nothing else would tell."""
+    now = datetime.now(UTC)
+    try:
+        read = x509.load_pem_x509_certificate(certificate.read_bytes())
+        begins_at, ends_at = read.not_valid_before_utc, read.not_valid_after_utc
+    except (ValueError, OSError):  # one that only gRPC's library reads, or is replaced at this moment
+        return
+    if not begins_at <= now < ends_at:
+        log.error("tls_certificate_not_valid", extra={"from": begins_at.isoformat(), "until": ends_at.isoformat()})
 
 
 def check_pair(certificate: Path, key: Path) -> None:
@@ -13,7 +128,7 @@ def check_pair(certificate: Path, key: Path) -> None:
     try:
         # A passphrase would be asked for at the terminal.
         _context().load_cert_chain(certificate, key, password=lambda: "")
-    except ssl.SSLError as error:
+    except OSError as error:
         problem = f"{certificate} and SIDECAR_TLS_KEY {key} are not a certificate and its key"
         fix = "set PEM files that belong together, the key without a passphrase"
         raise SettingInvalid("SIDECAR_TLS_CERT", problem, fix) from error
@@ -23,7 +138,7 @@ def check_roots(certificates: Path) -> None:
     """Raise SettingInvalid unless the file holds certificates."""
     try:
         _context().load_verify_locations(certificates)
-    except ssl.SSLError as error:
+    except OSError as error:
         problem = f"{certificates} holds no certificate"
         raise SettingInvalid("SIDECAR_TLS_CLIENT_CA", problem, "set a PEM file of certificates") from error
 
@@ -32,3 +147,10 @@ def _context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_ciphers("DEFAULT:@SECLEVEL=0")  # gRPC accepts short keys
     return context
+
+
+def _read(path: Path, setting: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SettingInvalid(setting, f"{path} cannot be read ({error.strerror})", "name a readable file") from error

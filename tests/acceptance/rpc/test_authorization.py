@@ -140,6 +140,41 @@ async def test_caller_with_a_certificate_is_served_from_its_tenants_first_call(
         assert (code, reason) == (DENIED, "SPACE_FORBIDDEN")
 
 
+async def test_renewed_certificate_and_authority_are_used_by_new_connections(
+    settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    authorities = old, new = Authority(), Authority()
+    files: dict[str, Any] = {name: tmp_path / name for name in ("tls_cert", "tls_key", "tls_client_ca", "client_names")}
+    files["client_names"].write_bytes(b'{"uri:spiffe://a/agent": {"tenant": "a", "owners": ["mara"], "agent": "b"}}')
+
+    def write(authority: Authority, **made: Any) -> None:
+        key, certificate = authority.issue(x509.IPAddress(ipaddress.ip_address("127.0.0.1")), **made)
+        for name, text in (("tls_cert", certificate), ("tls_client_ca", authority.pem), ("tls_key", key)):
+            files[name].write_bytes(text)
+
+    async def is_answered(address: str, authority: Authority) -> bool:
+        own = grpc.ssl_channel_credentials(authority.pem, *authority.issue(uri("spiffe://a/agent")))
+        async with grpc.aio.secure_channel(address, own) as channel:
+            call: Any = Caller(channel, ()).ListThreads(pb.ListThreadsRequest())
+            return await call.code() is grpc.StatusCode.OK
+
+    write(old)
+    async with running(replace(settings, **files)) as app:
+        address = app.addresses[0]
+        assert [await is_answered(address, one) for one in authorities] == [True, False]
+        write(new)
+        assert [await is_answered(address, one) for one in authorities] == [False, True]
+        files["tls_cert"].write_bytes(old.issue()[1])
+        assert [await is_answered(address, one) for one in authorities] == [False, True]
+        files["tls_key"].unlink()
+        assert [await is_answered(address, one) for one in authorities] == [False, True]
+        write(old, hours=(-2, -1))
+        assert [await is_answered(address, one) for one in authorities] == [False, False]
+    told = [record.msg for record in caplog.records if record.msg.startswith("tls_")]
+    assert told == ["tls_files_read", "tls_files_kept", "tls_files_kept", "tls_files_read", "tls_certificate_not_valid"]
+
+
 async def test_client_ca_without_a_server_certificate_is_refused(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_bytes(Authority().pem)
     with pytest.raises(SettingInvalid, match="SIDECAR_TLS_CLIENT_CA"):
