@@ -88,6 +88,7 @@ async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
         return await _settled(run)
     if isinstance(error, LeaseLost):
         raise error
+    run.figures["model_waits"] += quarantine.is_of_question(error)
     figures = metrics.merged(run.figures, run.spending.take())
     return outcome_of(error, run.job, figures, run.settings.patience, run.now())
 
@@ -97,6 +98,7 @@ async def _work(run: Run) -> None:
         return
     await run.read_ontology()
     await _apply_stored(run)
+    quarantine.quote_outages(run)
     await _rebuild_gone(run)
     run.start_reading()
     await quarantine.check_model(run)

@@ -14,6 +14,7 @@ import logging
 from dataclasses import replace
 
 from compiler.errors import ModelFailing
+from compiler.job.job_outcome import is_outage
 from compiler.job.reading import ReadBatch
 from compiler.job.run import Frozen, Held, Run, entry_of
 from compiler.passes.leaf import Planned
@@ -69,13 +70,18 @@ async def take_outage(run: Run, error: Exception, batch: ReadBatch) -> None:
 
 
 def is_at_fault(run: Run, error: Exception) -> bool:
-    """Count a wait for a model that did not answer; return whether what it was asked is at fault: it had just answered a probe.
+    """Return whether a model that did not answer had just answered a probe, so that what it was asked is at fault."""
+    return run.is_model_proven and is_of_question(error)
 
-    An error without an attempt is of the circuit breaker; it says nothing about the question, and is not counted.
-    """
-    is_asked = not isinstance(error, ProviderError) or error.attempts > 0
-    run.figures["model_waits"] += is_asked
-    return run.is_model_proven and is_asked
+
+def is_of_question(error: Exception) -> bool:
+    """Return whether the model was asked and did not answer. An error without an attempt is of the circuit breaker."""
+    return is_outage(error) and isinstance(error, ProviderError) and error.attempts > 0
+
+
+def quote_outages(run: Run) -> None:
+    """Let a job that waited several times for its model rebuild pages without it, so that they lose withdrawn words."""
+    run.deps = replace(run.deps, quotes_outages=run.figures["model_waits"] >= ALIKE)
 
 
 async def settle(run: Run) -> None:

@@ -52,7 +52,10 @@ from store.wiki.pages import page_uuid
 
 @dataclass(frozen=True, slots=True)
 class LeafDeps:
-    """Dependencies of planning besides a transaction. `known` is the ontology in force."""
+    """Dependencies of planning besides a transaction. `known` is the ontology in force.
+
+    With `quotes_outages`, pages are rebuilt without a model that does not answer.
+    """
 
     planner: Planner
     substrate: MemorySubstrate
@@ -60,6 +63,7 @@ class LeafDeps:
     count_tokens: Callable[[str], int]
     gazetteer: Gazetteer = NO_PLACES
     known: Vocabulary | None = None
+    quotes_outages: bool = False
 
     @property
     def is_extractive(self) -> bool:
@@ -146,7 +150,7 @@ async def plan_stale(access: Access, deps: LeafDeps, *, changed: frozenset[str],
         view = await views.stale_view(connection, access.scope, changed=changed, gone=gone, substrate=deps.substrate)
     is_quoting = deps.is_extractive
     decision = await asyncio.to_thread(stale.decide, view, is_quoting=is_quoting)
-    rebuilder = Rebuilder(deps.planner)
+    rebuilder = Rebuilder(deps.planner, quotes_outages=deps.quotes_outages)
     decision, finished_items = await finished(access, replace(deps, planner=rebuilder), decision, view.pages)
     items = stale.emptied(view, finished_items)
     counters = {**decision.counters, "sections_quoted": rebuilder.quoted}

@@ -14,7 +14,7 @@ from compiler.plan.contract import BatchMemory, Draft, Rejection
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal
 from compiler.planners import extractive
-from models.errors import AnswerUnusable, InvalidRequest
+from models.errors import AnswerUnusable, InvalidRequest, ModelTimeout, ModelUnavailable, ProviderError
 
 HARMLESS = BatchMemory(
     "probe", "Maria Silva had lunch with Tom Baker at Cafe Luna on Friday.", b"", datetime(2026, 1, 2, tzinfo=UTC)
@@ -82,10 +82,12 @@ class ExtractivePlanner:
 class Rebuilder:
     """Plans as `planner` does, but quotes the memories' own sentences if its model fails to write a section.
 
-    Otherwise a page would keep withdrawn statements whenever the model fails. `quoted` counts the quoted sections.
+    Otherwise a page would keep withdrawn statements whenever the model fails. With `quotes_outages` it does so too while the
+    model does not answer. `quoted` counts the quoted sections.
     """
 
     planner: Planner
+    quotes_outages: bool = False
     quoted: int = 0
 
     @property
@@ -101,11 +103,17 @@ class Rebuilder:
         """Return the section's text. Raises a ProviderError that a retry may avoid, and the job's CostCeilingReached."""
         try:
             return await self.planner.write_section(draft)
-        except (AnswerUnusable, InvalidRequest, CostCeilingReached) as error:
-            if isinstance(error, CostCeilingReached) and not error.is_for_today:
+        except (ProviderError, CostCeilingReached) as error:
+            if not self._is_quoted(error):
                 raise
         self.quoted += 1
         return await asyncio.to_thread(extractive.quote, draft)
+
+    def _is_quoted(self, error: ProviderError | CostCeilingReached) -> bool:
+        if isinstance(error, CostCeilingReached):
+            return error.is_for_today
+        is_outage = isinstance(error, ModelUnavailable | ModelTimeout)
+        return isinstance(error, AnswerUnusable | InvalidRequest) or (is_outage and self.quotes_outages)
 
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
         """Return the planner's proposal. Raises a ProviderError."""

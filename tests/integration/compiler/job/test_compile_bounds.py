@@ -19,7 +19,7 @@ from compiler.plan.contract import Draft
 from compiler.plan.upkeep import ActRefused
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import Costs
-from models.errors import PromptTooLong
+from models.errors import ModelUnavailable, PromptTooLong
 from models.language.remote import RemoteModel
 from store.compile import answers
 from store.compile.jobs import Enqueued, JobStatus
@@ -39,6 +39,7 @@ from tests.support.compiler.compiling import (
     compiled,
     engine_on,
     fetch,
+    forget,
     journal,
     wiki_of,
     wish,
@@ -107,6 +108,30 @@ async def test_withdrawn_words_leave_pages_even_if_no_model_rewrites_them(
     after = await wiki_of(pools)
     assert not any(b"4417" in body for body in after.values())
     assert b"met again on visit" in after["page /wiki/entity/renee-castellano"], "what others said is still there"
+
+
+@pytest.mark.parametrize("is_forgotten", [True, False], ids=["forgotten", "edited"])
+async def test_withdrawn_words_leave_pages_that_a_sound_model_never_answers_for(
+    pools: Pools, *, is_forgotten: bool
+) -> None:
+    planner, clock = Mute(), Clock()
+    await write_and_compile(pools, [*journal(12), TOLD], engine_on(pools, planner=planner))
+    planner.trouble = ModelUnavailable("500")
+    if is_forgotten:
+        await forget(pools, "told")
+    else:
+        await write(pools, [replace(TOLD, text="Renee Castellano told Dale Whitaker nothing.")])
+    clock.move(minutes=6)
+    await wish(pools, now=clock())
+    worker = worker_on(pools, engine_on(pools, planner=planner, clock=clock))
+    for _ in range(3):
+        await worker.drain()
+        assert (await all_jobs(pools))[-1].status is JobStatus.PENDING, "an outage is waited for"
+        clock.move(minutes=2)
+    await worker.drain()
+    job = (await all_jobs(pools))[-1]
+    assert (job.status, job.metrics["records_quarantined"]) == (JobStatus.SUCCEEDED, 0)
+    assert not any(b"4417" in body for body in (await wiki_of(pools)).values())
 
 
 async def test_spending_of_another_owners_job_counts_before_the_next_call(
