@@ -9,6 +9,7 @@ SidecarCallError
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -57,6 +58,31 @@ _KINDS: dict[str, type[SidecarCallError]] = {
 _KINDS_BY_REASON: dict[str, type[SidecarCallError]] = dict.fromkeys(
     ("OWNER_QUOTA_EXCEEDED", "TOO_MANY_MEMORIES"),
     SidecarCallError,  # a retry would not help
+)
+
+
+# Signs in gRPC's text of a connection that failed although something listens at the address, and the text for users.
+_NOT_CONNECTED = (
+    (
+        re.compile("Hostname Verification Check failed"),
+        "The certificate of {target} is for another name; give that name with --tls-name.",
+    ),
+    (
+        re.compile("WRONG_VERSION_NUMBER"),
+        "{target} answers without TLS; leave out --tls-ca, or name another address.",
+    ),
+    (
+        re.compile(r"handshake failed.*OPENSSL_internal:(\w+(?:: [a-z ]+)?)"),
+        "TLS with {target} failed ({reason}); name the authority that signed its certificate with --tls-ca, or renew it.",
+    ),
+    (
+        re.compile(r"http1\.x server"),
+        "{target} speaks HTTP instead of gRPC; name an address of SIDECAR_LISTEN.",
+    ),
+    (
+        re.compile("failed to connect.*Socket closed"),
+        "{target} closes the connection; it may need TLS (--tls-ca) or a client certificate (--tls-cert), or be stopping.",
+    ),
 )
 
 
@@ -109,6 +135,9 @@ def _delay(retry: Any) -> dict[str, Any]:
 def _without_details(code: str, message: str, target: str) -> str:
     """Return the text for a failure reported by gRPC itself, whose own message names sockets instead of the fix."""
     if code == "UNAVAILABLE":
+        for sign, text in _NOT_CONNECTED:
+            if found := sign.search(message):
+                return text.format(target=target, reason="".join(found.groups()))
         return f"No sidecar answers at {target}; start one with `sidecar serve`, or name its address."
     if code == "DEADLINE_EXCEEDED":
         return f"The sidecar at {target} did not answer in time; try again, or give the call a longer deadline."

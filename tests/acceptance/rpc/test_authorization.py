@@ -15,6 +15,7 @@ from cryptography import x509
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
+from sidecar.client import AsyncSidecar, CallUnavailable, Tls
 from sidecar.process.app import running
 from sidecar.rpc.auth.devkey import mint
 from sidecar.rpc.auth.identity import Grant
@@ -173,6 +174,31 @@ async def test_renewed_certificate_and_authority_are_used_by_new_connections(
         assert [await is_answered(address, one) for one in authorities] == [False, False]
     told = [record.msg for record in caplog.records if record.msg.startswith("tls_")]
     assert told == ["tls_files_read", "tls_files_kept", "tls_files_kept", "tls_files_read", "tls_certificate_not_valid"]
+
+
+async def test_caller_whose_connection_fails_is_told_why(settings: Settings, tmp_path: Path) -> None:
+    authority, stranger = Authority(), Authority()
+    key, certificate = authority.issue(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
+    files: dict[str, Any] = {name: tmp_path / name for name in ("tls_cert", "tls_key", "tls_client_ca")}
+    for path, text in zip(files.values(), (certificate, key, authority.pem), strict=True):
+        path.write_bytes(text)
+
+    async def told(address: str, tls: Tls | None) -> str:
+        async with AsyncSidecar(address, "a.b.c", tls=tls) as sidecar:
+            with pytest.raises(CallUnavailable) as error:
+                await sidecar.list_threads()
+        return str(error.value)
+
+    own = Tls(authority.pem, *authority.issue(uri("spiffe://a/agent")))
+    async with running(replace(settings, **files)) as app:
+        address = app.addresses[0]
+        assert "TLS with" in await told(address, replace(own, root_certificates=stranger.pem))
+        assert "--tls-name" in await told(address, replace(own, server_name="other.example"))
+        for lacking in (None, Tls(authority.pem)):
+            assert "--tls-ca" in await told(address, lacking)
+    async with running(replace(settings, console_listen="127.0.0.1:0")) as app:
+        assert "without TLS" in await told(app.addresses[0], own)
+        assert "HTTP instead of gRPC" in await told(app.console_address, None)
 
 
 async def test_client_ca_without_a_server_certificate_is_refused(settings: Settings, tmp_path: Path) -> None:
