@@ -32,9 +32,12 @@ from botocore.parsers import ResponseParserError
 from botocore.utils import is_valid_endpoint_url
 
 from models.errors import CredentialsMissing, InvalidRequest, ModelTimeout, ModelUnavailable, ProviderError
+from models.transport.aws_bodies import BodyBounds, bound
 from models.transport.refusals import ProviderRefusal, provider_error, retry_after_s
 from models.transport.threads import BlockingCalls
 
+# A larger response is not a valid answer; see `models/transport/openai_client.py`.
+_MOST_BYTES: Final = 32 * 2**20
 _NO_CREDENTIALS: Final = (
     NoCredentialsError,
     PartialCredentialsError,
@@ -42,7 +45,15 @@ _NO_CREDENTIALS: Final = (
     UnauthorizedSSOTokenError,
 )
 # The errors of the SDK's parser for a body that does not match the service's model, or is nested too deep.
-_UNREADABLE: Final = (ResponseParserError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
+_UNREADABLE: Final = (
+    ResponseParserError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +119,7 @@ class BedrockRuntime:
     def _built(self) -> Any:
         with self._building:
             if self._client is None:
-                self._client = self._session.client(
+                client = self._session.client(
                     "bedrock-runtime",
                     endpoint_url=self._config.endpoint_url,
                     config=Config(
@@ -118,6 +129,8 @@ class BedrockRuntime:
                         read_timeout=self._config.read_timeout_s,
                     ),
                 )
+                bound(client, BodyBounds(_MOST_BYTES, self._config.read_timeout_s))
+                self._client = client
             return self._client
 
 

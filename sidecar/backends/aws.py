@@ -17,13 +17,12 @@ from typing import Any, TypeVar
 
 import boto3
 import botocore.session
-import urllib3
 from botocore import exceptions as aws
-from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.loaders import Loader, create_loader
 
 from models.transport import threads as room
+from models.transport.aws_bodies import BodyBounds, bound
 from models.transport.refusals import retry_after_s
 from sidecar.backends.errors import (
     MAX_ANSWER_BYTES,
@@ -65,9 +64,9 @@ _NO_CREDENTIALS = (
 _LEAST_SESSION_S = 30.0
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9._]{0,63}")
 _CONNECT_S = 3.0
-_READ_BYTES = 1 << 16
 _UNREADABLE = (
     ArithmeticError,
+    RecursionError,
     TypeError,
     ValueError,
     LookupError,
@@ -184,48 +183,8 @@ class Client:
 def _made(service: str, session: Any, *, body_s: float, **options: Any) -> Any:
     """Return a client whose answers have `body_s` seconds from their headers to their last byte."""
     client = session.client(service, **options)
-    client.meta.events.register("before-send", partial(_sent, client, body_s))
+    bound(client, BodyBounds(MAX_ANSWER_BYTES, body_s))
     return client
-
-
-class AnswerTooLarge(ValueError):
-    """An answer has more than `MAX_ANSWER_BYTES`."""
-
-
-def _sent(client: Any, body_s: float, request: Any, **_: Any) -> Any:
-    """Send a request in place of botocore, which reads answers without bounds. It sends requests for files itself."""
-    if request.stream_output:
-        return None
-    request.stream_output = True
-    answer = client._endpoint.http_session.send(request)  # noqa: SLF001  # only it knows the proxies and certificates
-    try:
-        body = _Body(answer.raw, time.monotonic() + body_s)
-    except (TimeoutError, urllib3.exceptions.TimeoutError) as error:
-        raise aws.ReadTimeoutError(endpoint_url=request.url, error=error) from error
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise aws.ConnectionClosedError(endpoint_url=request.url, error=error) from error
-    finally:
-        answer.raw.close()
-    return AWSResponse(answer.url, answer.status_code, answer.headers, body)
-
-
-class _Body:
-    """An answer's bytes, read within their bounds."""
-
-    def __init__(self, raw: Any, ends_s: float) -> None:
-        """Read the bytes, and return the connection to its pool if they are whole."""
-        self._bytes = bytearray()
-        while part := raw.read1(_READ_BYTES):
-            self._bytes += part
-            if len(self._bytes) > MAX_ANSWER_BYTES:
-                raise AnswerTooLarge
-            if time.monotonic() > ends_s:
-                raise TimeoutError
-        raw.release_conn()
-
-    def stream(self) -> list[bytes]:
-        """Return the bytes, as botocore reads them."""
-        return [bytes(self._bytes)]
 
 
 def _inner_session() -> Any:

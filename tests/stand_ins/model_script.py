@@ -132,7 +132,16 @@ class Drip:
     then: Behaviour
 
 
-Behaviour: TypeAlias = Say | Cut | Decline | Garble | Throttle | Break | Refuse | Vectors | Raw | HangUp | Late | Drip
+@dataclass(frozen=True, slots=True)
+class Trickle:
+    """A body that does not end: a byte every few milliseconds until the gate opens or the caller hangs up."""
+
+    gate: Gate
+
+
+Behaviour: TypeAlias = (
+    Say | Cut | Decline | Garble | Throttle | Break | Refuse | Vectors | Raw | HangUp | Late | Drip | Trickle
+)
 
 EXPIRED = Refuse(403, "ExpiredTokenException", "The security token included in the request is expired")
 DENIED = Refuse(403, "AccessDeniedException", "You don't have access to the model with the specified model ID.")

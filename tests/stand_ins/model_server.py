@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from tests.stand_ins import bedrock_format, openai_format
 from tests.stand_ins.bedrock_format import Answer
-from tests.stand_ins.model_script import Ask, Behaviour, Drip, Gate, HangUp, Late, Raw, Refuse, Say
+from tests.stand_ins.model_script import Ask, Behaviour, Drip, Gate, HangUp, Late, Raw, Refuse, Say, Trickle
 
 _REFUSALS = {
     "json_schema": "This model doesn't support structured output by response_format or outputConfig json_schema.",
@@ -121,6 +121,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._do(behaviour.then, ask)
         elif isinstance(behaviour, Drip):
             self._drip(behaviour, ask)
+        elif isinstance(behaviour, Trickle):
+            self._trickle(behaviour.gate)
         elif isinstance(behaviour, HangUp):
             self._hang_up(behaviour, ask)
         elif isinstance(behaviour, Raw):
@@ -158,6 +160,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body[: len(body) // 2])
         if self._waited(behaviour.gate):
             self.wfile.write(body[len(body) // 2 :])
+
+    def _trickle(self, gate: Gate) -> None:
+        self.close_connection = True
+        self._head(200, {"content-type": "application/json"}, 10**9)
+        gate.arrived.set()
+        try:
+            while not gate.opened.wait(0.02):
+                self.wfile.write(b" ")
+        except OSError:
+            gate.gone.set()
 
     def _hang_up(self, behaviour: HangUp, ask: Ask) -> None:
         if not behaviour.is_silent:

@@ -171,6 +171,12 @@ async def test_score_beyond_a_floats_range_is_an_unreadable_answer(aws: Aws) -> 
         await base.retrieve("boats", limit=5)
 
 
+async def test_answer_nested_too_deep_is_unreadable(aws: Aws) -> None:
+    aws.script("Retrieve", Raw(b'{"retrievalResults": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"))
+    with asked(aws, Clients(), CallLimits(30.0)) as base, pytest.raises(AnswerUnreadable, match="RecursionError"):
+        await base.retrieve("boats", limit=5)
+
+
 async def test_body_that_breaks_off_is_requested_again(aws: Aws) -> None:
     over = threading.Event()
     aws.script("Retrieve", Slow(over), FOUND)

@@ -27,6 +27,7 @@ from models.language.remote import RemoteModel, Reply, StopReason
 from models.language.request_mode import ModelRequest
 from models.transport.bedrock_runtime import BedrockConfig
 from models.transport.openai_client import OpenAIClient, OpenAIConfig
+from models.transport.provider import RetryPolicy
 from tests.stand_ins import hindsight
 from tests.stand_ins.hindsight import FakeHindsight, Refusal
 from tests.stand_ins.model_script import (
@@ -40,9 +41,11 @@ from tests.stand_ins.model_script import (
     Gate,
     HangUp,
     Late,
+    Raw,
     Refuse,
     Say,
     Throttle,
+    Trickle,
 )
 from tests.stand_ins.model_server import ModelServer
 from tests.support.models.questions import DEADLINE_S, HASTY, KEY, LISBON, question, shaped
@@ -205,6 +208,27 @@ async def test_abandoned_call_holds_its_slot_only_while_it_runs(site: ModelServe
     gate.open()
     assert (await second).text == "ok"
     await model.close()
+
+
+async def test_answer_that_trickles_without_end_gives_its_slot_back(site: ModelServer, aws_keys: None) -> None:
+    config = BedrockConfig("eu-west-1", site.url, max_calls=1, read_timeout_s=0.5)
+    model = bedrock_model(config, patience=RetryPolicy(max_attempts=1, fair_wait_s=600.0))
+    gate = Gate()
+    site.then(Trickle(gate))
+    with pytest.raises(ModelTimeout):
+        await model.converse(question(deadline_s=0.2))
+    assert (await model.converse(question(user="next"))).text == "ok"
+    assert not gate.opened.is_set()
+    gate.open()
+    await model.close()
+
+
+async def test_answer_of_a_server_that_sends_too_much_is_not_kept(model: RemoteModel, site: ModelServer) -> None:
+    said = b'{"output": {"message": {"content": [{"text": "ok"}]}}, "choices": [{"message": {"content": "ok"}}]}'
+    site.then(Raw(said), *[Raw(said + b" " * 2**25)] * 4)
+    assert (await model.converse(question())).text == "ok"
+    with pytest.raises(ModelUnavailable):
+        await model.converse(question())
 
 
 SCRIPT = """
