@@ -7,8 +7,12 @@ length 1.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Final
+
+# Else onnxruntime reports the machine and each loaded model to its maker over the network, and keeps a database for that.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 import numpy as np
 import onnxruntime

@@ -244,10 +244,12 @@ def read(environ: Mapping[str, str]) -> Settings:
         raise SettingInvalid(unknown[0], "is not a setting", fix)
     texts |= {variable: environ[variable] for variable in _UNPREFIXED if variable in environ}
     known |= _UNPREFIXED
-    values: dict[str, Any] = {"data_dir": default_data_dir(environ)}
+    values: dict[str, Any] = {}
     for variable, text in texts.items():
         if text:
             values[known[variable]] = _parsed(variable, known[variable], text)
+    if "data_dir" not in values:
+        values["data_dir"] = default_data_dir(environ)  # only then: a user without a home has none
     return Settings(**values)
 
 

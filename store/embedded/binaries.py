@@ -77,6 +77,11 @@ def server_account(pgdata: Path) -> Account:
     if os.geteuid() != 0:
         if owner and owner.st_uid != os.geteuid():
             raise DataDirectoryUnusable(f"{pgdata} belongs to {_user_name(owner.st_uid)}; run as that user")
+        if owner is None and not _is_known(os.geteuid()):
+            raise DataDirectoryUnusable(
+                f"initdb refuses the user with number {os.geteuid()}, as /etc/passwd lacks it; run as one that is there,"
+                " or set SIDECAR_DATABASE_URL"
+            )
         return Account(_user_name(os.geteuid()), os.geteuid(), os.getegid())
     if owner and owner.st_uid == 0:
         raise DataDirectoryUnusable(f"{pgdata} belongs to root; give it to an unprivileged user with chown -R")
@@ -135,6 +140,14 @@ def _unprivileged_account() -> Account:
             continue
         return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
     raise DataDirectoryUnusable("Postgres does not run as root, and there is no user postgres or nobody; run as a user")
+
+
+def _is_known(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
 
 
 def _user_name(uid: int) -> str:

@@ -242,5 +242,5 @@ def default_data_dir(environ: Mapping[str, str]) -> Path:
     try:
         home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
     except RuntimeError as error:
-        raise DataDirectoryUnusable("this user has no home; name a directory") from error
+        raise DataDirectoryUnusable("this user has no home; set SIDECAR_DATA_DIR") from error
     return home / ".local" / "share" / "context-sidecar"

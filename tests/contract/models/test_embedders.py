@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
+import os
 import platform
+import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -21,6 +23,7 @@ from models.embedding.vector_parts import MINILM_DIMENSIONS, MULTILINGUAL, as_mi
 from models.errors import EmbedderClosed, EmbedderFailed, EmbedderUnusable
 from sidecar.turn.ranking.likeness import SENTENCES
 from tests.support.models.broken_files import alter_engine, alter_model
+from tests.support.places import ROOT
 from tests.support.waiting import next_round
 
 HAS_MANY = sys.platform == "linux" and platform.machine() == "x86_64"
@@ -270,3 +273,12 @@ def test_an_altered_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     alter_model(monkeypatch, tmp_path)
     with pytest.raises(EmbedderUnusable, match="wrong sha256"):
         MiniLM()
+
+
+@pytest.mark.parametrize("encoder", ["minilm.MiniLM", *(["multilingual.Multilingual"] if HAS_MANY else [])])
+def test_encoder_keeps_and_sends_no_report_of_its_use(tmp_path: Path, encoder: str) -> None:
+    """A library's reports leave the machine from a database in the user's cache."""
+    use = f"from models.embedding import minilm, multilingual; {encoder}().encode(['a boat'])"
+    environment = {"PATH": os.defpath, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", use], env=environment, check=True)
+    assert list(tmp_path.rglob("*")) == []

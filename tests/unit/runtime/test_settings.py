@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,16 @@ from sidecar.runtime import language_models
 from sidecar.runtime.embedders import choose
 from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.settings import read
+from store.errors import DataDirectoryUnusable
+
+
+def test_user_without_a_home_needs_a_data_directory_only_if_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 3_999_999)
+    monkeypatch.setattr("os.getuid", lambda: 3_999_999)
+    monkeypatch.delenv("HOME")
+    assert read({"SIDECAR_DATA_DIR": "/data"}).data_dir == Path("/data")
+    with pytest.raises(DataDirectoryUnusable, match="SIDECAR_DATA_DIR"):
+        read({})
 
 
 @pytest.mark.parametrize("level", ["debug", "Info", "WARNING"])

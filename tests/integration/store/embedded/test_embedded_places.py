@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from store.embedded import postmaster
+from store.embedded.binaries import server_account
 from store.embedded.layout import Layout
 from store.embedded.server import EmbeddedPostgres, default_data_dir
 from store.errors import BinariesUnusable, DataDirectoryUnusable
@@ -192,6 +193,14 @@ def test_normal_user_runs_the_server_as_itself(new_user: NewUser, new_dir: NewDi
     assert user.leave() == 0
     assert postmaster.serving_pid(directory / "pgdata") is None
     assert not (directory / "binaries").exists()
+
+
+def test_user_that_the_system_does_not_know_is_refused_by_its_number(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 3_999_999)
+    with pytest.raises(DataDirectoryUnusable, match=r"3999999.*SIDECAR_DATABASE_URL"):
+        server_account(tmp_path / "pgdata")
 
 
 def test_default_directory_is_the_systems_for_root_and_the_users_otherwise() -> None:
