@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from compiler.plan.batch import AggregationView, LeafBatch
 from compiler.plan.contract import Draft, PageKey, PageType, Section
 from compiler.plan.judging import validate
 from compiler.plan.prompting import prompt, schema, splitting
+from compiler.plan.prompting.handles import without_handles
 from compiler.plan.prompting.prompt import Prompt
 from compiler.planners.planner import HARMLESS, Proposed
 from compiler.settings import Costs
@@ -194,7 +195,7 @@ class ModelPlanner:
     async def _bought(self, request: ConverseRequest, question: Prompt, of_pass: str) -> ConverseAnswer:
         began_at = self.now()
         try:
-            answer = await self.model.converse(request)
+            answer = _cleaned(await self.model.converse(request), question)
             _check_content(answer, question)
         except AnswerUnusable as error:
             self.on_question(ModelQuestion(request, of_pass, began_at, error.answer, type(error).__name__))
@@ -240,6 +241,13 @@ class ModelPlanner:
         tokens = (answer.input_tokens, answer.output_tokens, answer.cached_tokens)
         call = CompileCall(of_pass, model_id, *tokens, answer.cost_usd)
         await costs.add_compile_call(connection, scope, call, now=now)
+
+
+def _cleaned(answer: ConverseAnswer, question: Prompt) -> ConverseAnswer:
+    """Return the answer as it is read and cached: a plan without citations in its prose."""
+    if question.schema is None or answer.parsed is None:
+        return answer
+    return replace(answer, parsed=without_handles(answer.parsed, question.handles, question.user))
 
 
 def _check_content(answer: ConverseAnswer, question: Prompt) -> None:

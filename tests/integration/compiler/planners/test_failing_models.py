@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -223,3 +224,19 @@ async def test_section_never_has_the_prompt_or_json_as_its_text(
     await worker.drain()
     ((read,),) = await fetch(database, "SELECT count(*) FROM memory_ledger WHERE outcome = 'applied'")
     assert read == 12
+
+
+async def test_citations_that_a_plan_writes_into_its_texts_are_on_no_page(
+    pools: Pools, model: RemoteModel, site: ModelServer
+) -> None:
+    def cited(plan: dict[str, Any]) -> dict[str, Any]:
+        for page in plan["newPages"]:
+            page["summary"] += " [R1]"
+            page["sections"][0]["body_md"] += " Seen again (R2, R3). Rides an R5 (R99) [R1][R02]."
+        return plan
+
+    site.by_request = script(cited)
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
+    bodies = b"".join((await wiki_of(pools)).values())
+    assert b"Seen again. Rides an R5 (R99)." in bodies
+    assert not any(one in bodies for one in (b"[R1]", b"(R2", b"R02"))
