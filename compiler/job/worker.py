@@ -40,6 +40,8 @@ Handler = Callable[[Scope, str], Awaitable[None]]
 
 _TRIED_AT_ONCE = 32
 _ATTEMPTS = 5
+# Their messages may quote memories, and forgetting does not reach logs.
+_NAMED = (CompileError, StoreError, ModelsError, OSError, ValueError)
 _RETRY_S = 30.0
 _MOST_DOUBLINGS = 6
 
@@ -363,9 +365,10 @@ class Worker:
             await self.handlers[job.kind](scope, job.subject)
         except NotCompiledYet:
             is_early, error = True, "its memories are not compiled yet"
-        except (CompileError, StoreError, ModelsError, OSError, ValueError) as failure:
+        except Exception as failure:  # it must end neither the worker nor the jobs of other scopes
             error = error_text(failure)
-            log.warning("background_job_failed", extra={"kind": job.kind, "error": type(failure).__name__})
+            named = {"kind": job.kind, "error": type(failure).__name__}
+            log.warning("background_job_failed", extra=named, exc_info=None if isinstance(failure, _NAMED) else failure)
         now = self.engine.now()
         async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
             if error and (is_early or job.attempt < _ATTEMPTS):
