@@ -37,7 +37,7 @@ from sidecar.process.warm_up import warm
 from sidecar.rpc import context
 from sidecar.rpc.server import GrpcServer
 from sidecar.rpc.transport.admission import AdmissionControl
-from sidecar.runtime import database, embedders, memory_trimming
+from sidecar.runtime import database, embedders, memory_trimming, open_files
 from sidecar.runtime.database import Database
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
@@ -90,6 +90,7 @@ async def serve(settings: Settings, watch: Watch, part: Part = Part()) -> None: 
 
     A part of a service with several processes also ends with its parent.
     """
+    open_files.raise_limit()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -23,6 +23,7 @@ from sidecar.rpc.transport.interceptor import CallInterceptor
 from sidecar.rpc.transport.listen import check_listen_address, prepare_socket_directory
 from sidecar.rpc.transport.tls_files import renewed_credentials, tls_files
 from sidecar.runtime.errors import SettingInvalid, StartRefused
+from sidecar.runtime.open_files import most_connections
 from sidecar.runtime.settings import Settings
 from sidecar.services.audit import AuditLog
 from sidecar.telemetry.watch import Watch
@@ -53,6 +54,8 @@ _STREAM_DEADLINE_S = 3600.0
 _PATIENCE_S = 5.0
 _FAREWELL_S = 1.0  # for answers that are being sent
 _SOCKETS_EVERY_S = 0.5
+_HANDSHAKE_MS = 10_000  # gRPC's own two minutes let a few hundred silent connections keep all others out
+_KEEPALIVE_MS = 60_000  # gRPC's own two hours keep the connections of callers that are gone
 
 _CONTRACT = (
     context_pb2, memory_pb2, decay_pb2, knowledge_pb2, profile_pb2, admin_pb2, backends_pb2, wiki_pb2, brain_pb2, compile_pb2,
@@ -274,4 +277,7 @@ def _options(settings: Settings, *, shares_ports: bool) -> list[tuple[str, int]]
         ("grpc.max_receive_message_length", settings.max_message_bytes),
         ("grpc.max_send_message_length", settings.max_message_bytes),
         ("grpc.so_reuseport", int(shares_ports)),
+        ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
+        ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
+        ("grpc.max_allowed_incoming_connections", most_connections()),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from sidecar.turn.items import Item, Ref, Source
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2
 from store.scope import Scope, tenant_uuid
-from tests.support.served.site import Caller, Site
+from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import asking, assembled, fill, knobs, said, until_as_few_tasks_as
 from tests.support.waiting import PATIENCE_S
 
@@ -169,3 +170,13 @@ async def test_burst_on_two_connections_is_served_whole(settings: Settings) -> N
         for answer in await asyncio.gather(*turns):
             assert answer.messages
             assert not answer.degraded
+
+
+async def test_connection_that_says_nothing_is_closed(settings: Settings) -> None:
+    async with served(settings) as site:
+        host, _, port = site.app.addresses[0].rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        async with asyncio.timeout(PATIENCE_S):
+            with suppress(ConnectionError):
+                await reader.read()  # gRPC's first frame, and then the end
+        writer.close()
