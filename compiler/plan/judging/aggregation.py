@@ -34,7 +34,7 @@ from compiler.plan.contract import (
     WriteSection,
 )
 from compiler.plan.gathering import Gathering
-from compiler.plan.judging import promotion, writing
+from compiler.plan.judging import membership, promotion, writing
 from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, bare, hub_cities, requirement, shows
 from compiler.plan.judging.titles import in_their_language
 from compiler.plan.names import naming
@@ -167,11 +167,10 @@ class _Pass:
             return
         heading = standing.heading if standing else proposed.heading.strip() or markdown.heading(slug)
         sources = united(standing.sources if standing else (), self._cited(proposed.memory_ids))
-        tags = tuple(
-            sorted(
-                {*known.observed_tags, *(markdown.one_line(tag).casefold() for tag in proposed.observed_tags)} - {""}
-            )
-        )[: bounds.TAGS]
+        if not sources and not proposed.is_whole:
+            sources = membership.shown_by(self.merger.pages[key] for key in children if key in self.merger.pages)
+        more = {markdown.one_line(tag).casefold() for tag in proposed.observed_tags} - {""}
+        tags = tuple(sorted({*known.observed_tags, *more}))[: bounds.TAGS]
         self.rollups[page.key, slug] = Section(slug, heading, "", sources, children, replace(known, observed_tags=tags))
 
     def _verified(self, page: Page, slug: str, proposed: Rollup) -> list[PageKey]:

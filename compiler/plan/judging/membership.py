@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from compiler.plan.batch import ParentCandidate
-from compiler.plan.contract import Page, PageKey, PromotionStatus, Section
+from compiler.plan.contract import CitedMemory, Page, PageKey, PromotionStatus, Section
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
 from compiler.plan.names.ruled import MANUAL
@@ -108,6 +108,12 @@ def shows(child: Page, required: MemberRequirement) -> bool:
         return False
     shown = {_stem(word) for text in (child.title, child.summary, *tags) for word in content_words(text)}
     return not required.words or not required.words.isdisjoint(shown)
+
+
+def shown_by(members: Iterable[Page]) -> tuple[CitedMemory, ...]:
+    """Return the sources of a list for which a model cites no memory: those of its members' summaries or first sections."""
+    parts = ((page.summary_sources, *(one.sources for one in page.sections)) for page in members)
+    return tuple(sorted({source for of_page in parts for source in next(filter(None, of_page), ())}))
 
 
 def is_tag_of(name: str, slugs: Collection[str]) -> bool:

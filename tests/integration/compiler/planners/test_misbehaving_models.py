@@ -108,6 +108,30 @@ async def test_badly_planned_hub_lists_each_of_its_own_pages_once(
     assert await fetch(database, f"{unproven} WHERE w.section_id = s.section_id)") == []
 
 
+async def test_list_for_which_a_model_cites_nothing_cites_what_shows_its_members(
+    pools: Pools, database: str, model: RemoteModel, site: ModelServer
+) -> None:
+    def answer(ask: Ask) -> Behaviour:
+        if ask.schema_name != "aggregation_plan":
+            return Say(leaf(ask)) if ask.schema_name == "leaf_plan" else Say("Written.")
+        plan = hub(ask, AUSTIN)
+        lists = [{**one, "source_refs": []} for one in plan["parentSectionUpdates"]]
+        return Say({**plan, "parentSectionUpdates": lists})
+
+    site.by_request = answer
+    await compiled_with(pools, engine_with(pools, model))
+    assert await children_of(database, "austin") == {"places": EXPECTED}
+    cited = (
+        "SELECT DISTINCT w.source_ref FROM wiki_section_sources w JOIN wiki_page_sections s USING (section_id)"
+        " WHERE s.section_slug = 'places' AND w.subject = 'section'"
+    )
+    joined = "wiki_section_sources w JOIN wiki_pages p USING (page_id)"
+    of_members = f"SELECT DISTINCT w.source_ref FROM {joined} WHERE p.slug = ANY($1)"
+    found = {row[0] for row in await fetch(database, cited)}
+    assert found
+    assert found <= {row[0] for row in await fetch(database, of_members, sorted(EXPECTED))}
+
+
 async def test_each_signal_of_the_score_is_observed_end_to_end(pools: Pools, database: str) -> None:
     """From metadata to the kept aggregation: pages, records, days and tags; and a long list asks to be read elsewhere."""
     told = []
