@@ -55,6 +55,7 @@ _PATIENCE_S = 5.0
 _FAREWELL_S = 1.0  # for answers that are being sent
 _SOCKETS_EVERY_S = 0.5
 _HANDSHAKE_MS = 10_000  # gRPC's own two minutes let a few hundred silent connections keep all others out
+_PINGS_EVERY_MS = 1_000  # with gRPC's own five minutes, a client that looks whether a long call goes on loses it
 _KEEPALIVE_MS = 60_000  # gRPC's own two hours keep the connections of callers that are gone
 
 _CONTRACT = (
@@ -279,5 +280,7 @@ def _options(settings: Settings, *, shares_ports: bool) -> list[tuple[str, int]]
         ("grpc.so_reuseport", int(shares_ports)),
         ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
         ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", _PINGS_EVERY_MS),
         ("grpc.max_allowed_incoming_connections", most_connections()),
     ]

@@ -26,6 +26,7 @@ from tests.support.served.turns import asking, assembled, fill, knobs, said, unt
 from tests.support.waiting import PATIENCE_S
 
 PLACES, PLACES_PER_TENANT, WAITING = 3, 2, 2
+SETTINGS, PING, GOAWAY = 4, 6, 7  # kinds of frames of HTTP/2
 FOREVER_S = 600.0  # longer than any test runs: what is refused was refused for want of room, not of time
 
 
@@ -180,3 +181,30 @@ async def test_connection_that_says_nothing_is_closed(settings: Settings) -> Non
             with suppress(ConnectionError):
                 await reader.read()  # gRPC's first frame, and then the end
         writer.close()
+
+
+async def test_client_that_asks_every_moment_whether_its_connection_lives_keeps_it(settings: Settings) -> None:
+    async with served(settings) as site:
+        host, _, port = site.app.addresses[0].rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS))
+        for number in range(5):  # gRPC closes the connection at the third one that is too early
+            writer.write(frame(PING, payload=number.to_bytes(8)))
+            while (kind := await received(reader)) != PING:
+                assert kind != GOAWAY
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1.1):
+                    assert await received(reader) != GOAWAY
+        writer.close()
+
+
+def frame(kind: int, *, payload: bytes = b"") -> bytes:
+    """Return a frame of HTTP/2 that concerns the whole connection."""
+    return len(payload).to_bytes(3) + bytes([kind, 0, 0, 0, 0, 0]) + payload
+
+
+async def received(reader: asyncio.StreamReader) -> int:
+    """Return the kind of the next frame."""
+    head = await reader.readexactly(9)
+    await reader.readexactly(int.from_bytes(head[:3]))
+    return head[3]
