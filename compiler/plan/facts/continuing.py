@@ -51,7 +51,8 @@ class Continuing:
         kept = tuple(
             one for one in cited[0] if one.memory_id not in elsewhere or here.places(self.memories.get(one.memory_id))
         )
-        head = replace(section, body_md=pieces[0], sources=kept)
+        # A text without a source would outlive the memories it came from.
+        head = replace(section, body_md=pieces[0], sources=kept or cited[0])
         of = section.heading if bounds.number(section.slug) == 1 else section.heading.rpartition(" (")[0]
         made = (
             self._part(section, of, first + at, text, sources)

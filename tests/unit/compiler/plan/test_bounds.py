@@ -225,3 +225,18 @@ def test_linkify_leaves_code_alone_in_a_long_text() -> None:
     (first, *_) = finishing.finish(decision, {}, {"uchi": UCHI})
     assert isinstance(first, WriteSection)
     assert first.section.body_md.startswith("`**Uchi**` and [**Uchi**](/wiki/entity/uchi)\n\n```\n**Uchi** <b>\n```")
+
+
+def test_overlong_text_of_nothing_that_its_memories_say_still_cites_them() -> None:
+    told = memory("m1", "Uchi opened in May.")
+    section = Section("notes", "Notes", "Porto. " * 1_500, (source("m1"),))
+    later = (
+        Section("notes__2", "Notes (2)", "Uchi opened in May.", (source("m1"),)),
+        Section("notes__3", "Notes (3)", "Porto.", (source("m1"),)),
+    )
+    standing = Page(UCHI, "Uchi", "", sections=(Section("notes", "Notes", "Uchi.", (source("m1"),)), *later))
+    decision = PlanDecision(items=(WriteSection(UCHI, section),))
+    bodies = {(UCHI, "notes"): section.body_md}
+    items = finishing.finish(decision, bodies, {}, pages=(standing,), memories={"m1": told})
+    (made,) = applied(items, (standing,))
+    assert all(one.sources for one in made.sections)
