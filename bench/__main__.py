@@ -24,6 +24,7 @@ BENCHES = {
     "wiki-search": "wiki.wiki_search",
     "compile": "wiki.compile",
     "graph": "graph",
+    "notes": "spend.notes",
     "privacy": "spend.privacy",
     "processes": "load.processes",
     "prompt": "wiki.prompt",
@@ -31,6 +32,7 @@ BENCHES = {
     "crash": "wiki.crash",
     "recovery": "load.recovery",
     "scale": "load.scale",
+    "sensitivity": "training.sensitivity",
     "tracing": "speed.tracing",
     "views": "load.views",
     "writes": "load.writes",
@@ -78,7 +80,7 @@ def main() -> int:
     parser.add_argument(
         "--write-weights",
         action="store_true",
-        help="recall, answers, breadth, calibrate, graph, leaning: write the weights fitted on all data",
+        help="recall, answers, breadth, calibrate, graph, leaning, sensitivity: write the weights fitted on all data",
     )
     parser.add_argument(
         "--with-wiki", action="store_true", help="recall: ask also with pages compiled from the observations"
@@ -116,7 +118,7 @@ def main() -> int:
             "spend": arguments.spend or "full",
         }
         options |= {"budgets": arguments.budgets} if arguments.budgets else {}
-    if arguments.name in {"answers", "breadth", "calibrate", "graph", "leaning"}:
+    if arguments.name in {"answers", "breadth", "calibrate", "graph", "leaning", "sensitivity"}:
         options |= {"write_weights": arguments.write_weights}
     own_options: dict[str, dict[str, object]] = {
         "calibrate": {"only": arguments.only, "keep": arguments.keep, "personal": arguments.personal},

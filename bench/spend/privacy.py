@@ -2,7 +2,7 @@
 
 `privacy.json` holds pairs of a private memory (health, money, love, family, law and more) and a question about something else,
 often with a word in common, in 28 languages. No weights were fitted on the group `held` or a later one. The bars of likeness were
-chosen with all groups in view except `fourth` and `fifth`, so only these two can prove them. Each question is asked of an owner
+chosen with all groups in view except the last three, so only these can prove them. Each question is asked of an owner
 with five private memories, and of an owner whose 500 memories include all private ones of the same set; with the default profile,
 and with `spend` frugal.
 
@@ -35,10 +35,17 @@ from sidecar.v1.items_pb2 import SOURCE_MEMORY
 _PAIRS = Path(__file__).with_name("privacy.json")
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _FEW, _MANY = 5, 500
-_SETS = (("pairs", "held"), ("second",), ("third",), ("fourth",), ("fifth",))  # each set has one owner of many memories
+_SETS = (
+    ("pairs", "held"),
+    ("second",),
+    ("third",),
+    ("fourth",),
+    ("fifth",),
+    ("sixth",),
+)  # each set has one owner of many memories
 _ANSWERS = tuple(
     f"{group}{kind}"
-    for group in ("", "held ", "second ", "third ", "fourth ", "fifth ")
+    for group in ("", "held ", "second ", "third ", "fourth ", "fifth ", "sixth ")
     for kind in ("answers", "reworded")
 )
 _EMBED_DEADLINE_S = 10.0  # the bar needs vectors, which are late on a busy machine
@@ -57,7 +64,7 @@ class Pair(NamedTuple):
 
 
 def pairs(group: str = "pairs") -> list[Pair]:
-    """Return the pairs of a group: `pairs`, which bars of likeness were tried on, `held`, or `second` to `fifth`."""
+    """Return the pairs of a group: `pairs`, which bars of likeness were tried on, `held`, or `second` to `sixth`."""
     return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[group]]
 
 

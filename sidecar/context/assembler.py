@@ -246,12 +246,14 @@ class Assembler:
         """Return the findings with evidence added for remote texts: from their words, and their vectors if these come in time."""
         if query.reading is None or not (texts := remote.texts_to_embed(findings.reports, query.reading)):
             return findings
-        parts, vectors = None, dict[str, Vector]()
+        question, vectors = None, dict[str, Vector]()
         if query.meaning is not None:
             due_s = fan_out_query.due_s - fan_out_query.reserve_s(findings.item_count)
             vectors = await self._query_reader.vectors_of(texts, due_s=due_s)
             parts = np.array([numbers(vector) for vector in query.meaning.vectors], np.float64)
-        reports = remote.with_evidence(findings.reports, query.reading, parts, vectors)
+            probe = np.array(numbers(query.meaning.probe), np.float64) if query.meaning.probe else None
+            question = remote.QuestionVectors(parts, probe)
+        reports = remote.with_evidence(findings.reports, query.reading, question, vectors)
         return replace(findings, reports=reports)
 
     async def _understood(self, fan_out_query: FanOutQuery) -> SourceQuery:

@@ -25,12 +25,14 @@ class Meaning:
     """A message's vectors, one per part, as Postgres literals, and the number of the embedder that made them.
 
     `answers` holds vectors towards the turns that answer the first parts, one per part as far as there is room; empty if there is
-    no such map for the embedder.
+    no such map for the embedder. The product of `probe` with a memory's vector tells how sensitive the memory is (see
+    `sensitivity`); empty if no weights are fitted for the embedder.
     """
 
     embedder_no: int
     vectors: tuple[str, ...]
     answers: tuple[str, ...] = ()
+    probe: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,13 @@ class SourceQuery:
         """The thread's words that are searched too, each with its weight; empty if the message is read without its thread."""
         return self.reading.thread.weights if self.reading and self.reading.thread else {}
 
-    def wanted(self, limit: int, *, without: Collection[str] = (), answers: bool = False) -> RecallQuery:
+    def wanted(
+        self, limit: int, *, without: Collection[str] = (), answers: bool = False, probe: bool = False
+    ) -> RecallQuery:
         """Return the store's query: the message's words and vectors, and its thread's; each kind of search finds `limit` texts.
 
-        `without` are words to leave out. With `answers`, the vectors towards answers follow those of the parts.
+        `without` are words to leave out. With `answers`, the vectors towards answers follow those of the parts. With `probe`, the
+        texts are compared with that of `Meaning`.
         """
         own = [word for word in self.words if word not in without]
         of_thread = [word for word in self.thread_words if word not in without]
@@ -86,7 +91,8 @@ class SourceQuery:
         weights = (*(1.0 for _ in own), *(self.thread_words[word] for word in of_thread)) if is_in_thread else ()
         embedder_no, vectors = (self.meaning.embedder_no, self.meaning.vectors) if self.meaning else (0, ())
         towards_answers = self.meaning.answers if self.meaning and answers else ()
-        return RecallQuery((*own, *of_thread), limit, embedder_no, (*vectors, *towards_answers), weights)
+        probing = self.meaning.probe if self.meaning and probe else ""
+        return RecallQuery((*own, *of_thread), limit, embedder_no, (*vectors, *towards_answers), weights, probing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from sidecar.turn.message.leaning import may_lean
 from sidecar.turn.message.personal import personal_score
 from sidecar.turn.message.reading import Reading, read
 from sidecar.turn.ranking.likeness import SENTENCES, background, blindness, levels
+from sidecar.turn.ranking.sensitivity import SENSITIVITY
 from sidecar.turn.ranking.worth import message_score
 from store.content import threads
 from store.content.recalling import MAX_PARTS, EarlierTurn, literal
@@ -211,7 +212,7 @@ class QueryReader:
         room = MAX_PARTS - len(vectors)
         towards = self.towards(minilm[:room].tolist()) if room > 0 else np.zeros((0, 0))
         answers = tuple(map(literal, from_minilm(name, towards).tolist()))
-        return Understood(reading, Meaning(no, literals, answers), vector=vector)
+        return Understood(reading, Meaning(no, literals, answers, literal(SENSITIVITY[name].vector)), vector=vector)
 
     async def _earlier(self, scope: Scope, thread_id: str, client_turn_id: str, due_s: float) -> _Earlier:
         """Return the thread's last turns, with their vectors if there is an embedder; no turns if they cannot be read in time."""

@@ -32,7 +32,7 @@ class MemorySource:
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return the owner's pinned memories, then up to `top_k` others that may answer, best first."""
-        wanted = query.wanted(min(_MOST_EACH, limits.top_k))
+        wanted = query.wanted(min(_MOST_EACH, limits.top_k), probe=True)
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
             always = await memories.pinned(connection, scope, known_at=query.known_at)
@@ -59,6 +59,7 @@ class MemorySource:
             trust=[_trust(memory, query.as_of or query.now) for memory in texts],
             odds=[_COMPRESSED_ODDS if memory.is_compressed else 1.0 for memory in texts],
             marks=[memory.marks for memory in texts],
+            sensitivity=[recalled.probed[place] for place in places] if recalled.probed else (),
             unknown=unknown_words(recalled, wanted),
         )
         return SourceAnswer((*pinned, *items), notes=query.notes, candidates=candidates).first(limits.top_k)

@@ -30,7 +30,8 @@ class Candidates:
     not 1 for all, is the share of its relevance that each text keeps, for texts that are not confirmed. `odds`, if not 1 for all,
     multiply the odds of each text, for texts behind a summary: a text of high relevance keeps almost all of it. `walked` holds
     the features of the typed edges that lead to each text, None without any; it is empty if all are None.
-    `marks`, if known, are the marks stored beside each text (see `store.text.marks`).
+    `marks`, if known, are the marks stored beside each text (see `store.text.marks`). `sensitivity`, if known, holds the
+    products of the texts' vectors with the probe of `sensitivity`, None without a vector.
     `unknown` are the searched words that no text of the source holds, whether candidate or not.
     """
 
@@ -44,6 +45,7 @@ class Candidates:
     odds: Sequence[float] = ()
     walked: Sequence[Walked | None] = ()
     marks: Sequence[int | None] = ()
+    sensitivity: Sequence[float | None] = ()
     unknown: frozenset[str] = frozenset()
 
     def only(self, ids: Collection[str]) -> Candidates:
@@ -60,6 +62,7 @@ class Candidates:
             odds=list(compress(self.odds, is_kept)),
             walked=list(compress(self.walked, is_kept)),
             marks=list(compress(self.marks, is_kept)),
+            sensitivity=list(compress(self.sensitivity, is_kept)),
             unknown=self.unknown,
         )
 

@@ -291,7 +291,7 @@ async def recall(
         rows = await _sql.recall_memories(connection, **scope.key, **wanted.parameters())
     else:
         rows = await _sql.search_memories_known_at(connection, **scope.key, **wanted.parameters(), known_at=known_at)
-    found = recalled(rows, _recalled)
+    found = recalled(rows, _recalled).with_probed(wanted)
     summaries = {one.memory_id: one.status for one in found.texts if one.has_sources}
     if not summaries:
         return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import compress
+from itertools import compress, repeat
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from store.content.validity import OPEN, Validity, ValidPrecision
@@ -25,7 +25,8 @@ class RecallQuery:
     """A query: words, and one vector per part of the question, made by the embedder of that number.
 
     `limit` bounds the results of each search method. Without vectors, only words are searched. `weights`, one per word, are below
-    1 for words that are not the message's own; empty means that all words are its own.
+    1 for words that are not the message's own; empty means that all words are its own. `probe` is a vector that memories are
+    compared with but not searched by; empty for none.
     """
 
     words: tuple[str, ...]
@@ -33,13 +34,17 @@ class RecallQuery:
     embedder_no: int = 0
     vectors: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
+    probe: str = ""
 
     def parameters(self) -> dict[str, object]:
-        """Return the parameters that every search function takes."""
+        """Return the parameters that every search function takes. The probe, if any, follows the places of all parts."""
+        vectors: list[str | None] = [*self.vectors[:MAX_PARTS]]
+        if vectors and self.probe:
+            vectors += [*repeat(None, MAX_PARTS - len(vectors)), self.probe]
         return {
             "words": list(self.words[:MAX_WORDS]),
             "embedder_no": self.embedder_no,
-            "vectors": list(self.vectors[:MAX_PARTS]),
+            "vectors": vectors,
             "limit": self.limit,
             "weights": list(self.weights[:MAX_WORDS]) or None,
         }
@@ -93,7 +98,7 @@ class Recalled(Generic[Text]):
     """The texts that match, and how many of `total` texts contain each word (counted up to 500).
 
     Bit i of a text's `matched` is set if it contains word i. Its `cosines` hold one value per query vector, or are empty if the
-    text has no vector.
+    text has no vector. `probed` holds each text's product with the query's probe, None without a vector; empty without a probe.
     """
 
     texts: tuple[Text, ...] = ()
@@ -101,6 +106,7 @@ class Recalled(Generic[Text]):
     cosines: tuple[Sequence[float], ...] = ()
     frequencies: tuple[int, ...] = ()
     total: int = 0
+    probed: tuple[float | None, ...] = ()
 
     def only(self, is_kept: Sequence[bool]) -> Recalled[Text]:
         """Return the result with only some of its texts."""
@@ -109,7 +115,16 @@ class Recalled(Generic[Text]):
             texts=tuple(compress(self.texts, is_kept)),
             matched=tuple(compress(self.matched, is_kept)),
             cosines=tuple(compress(self.cosines, is_kept)),
+            probed=tuple(compress(self.probed, is_kept)),
         )
+
+    def with_probed(self, wanted: RecallQuery) -> Recalled[Text]:
+        """Return the result of a query with a probe, with the products with the probe apart from the cosines."""
+        if not wanted.probe:
+            return self
+        parts = min(len(wanted.vectors), MAX_PARTS)
+        products = tuple([one[MAX_PARTS] if one else None for one in self.cosines])
+        return replace(self, cosines=tuple([one[:parts] for one in self.cosines]), probed=products)
 
 
 def recalled(rows: Sequence[Any], read: Callable[..., Iterable[Text | None]]) -> Recalled[Text]:

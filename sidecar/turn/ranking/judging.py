@@ -29,6 +29,7 @@ from sidecar.turn.ranking.likeness import (
     with_thread,
 )
 from sidecar.turn.ranking.rank import Ranked, rank
+from sidecar.turn.ranking.sensitivity import lenience
 from sidecar.turn.ranking.worth import asking
 from store.text.languages import language_of
 
@@ -54,7 +55,7 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     fit = [_levelled(one, reading) for one in offered]
     ranked = rank(reading, fit)
     likenesses = likenesses_of(ranked, reading, fit)
-    judgements = zip(ranked.relevances, ranked.features(likenesses), strict=True)
+    judgements = zip(ranked.relevances, ranked.features(_lenient(likenesses, fit, reading)), strict=True)
     judgements_of = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in offered}
     ordered = tuple(_ordered(report, judgements_of.get(id(report.candidates), {})) for report in reports)
     relevances = (
@@ -172,6 +173,25 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
     # A page without a vector is new; the memories that it was compiled from can be recalled instead.
     likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()
     return [None if one != one else one for one in likeness]  # noqa: PLR0124 - NaN is unequal to itself
+
+
+def _lenient(
+    likenesses: Sequence[float | None], candidates: Sequence[Candidates], reading: Reading
+) -> list[float | None]:
+    """Return the likenesses, those of memories raised or lowered by how sensitive they are (see `lenience`).
+
+    In a language that the embedder hardly knows, its vectors do not tell.
+    """
+    known = 1 - reading.blind
+    addends = np.concatenate(
+        [
+            known * lenience(one.sensitivity, reading.embedder) if one.sensitivity else np.zeros(len(one.ids))
+            for one in candidates
+        ]
+        or [np.zeros(0)]
+    )
+    pairs = zip(likenesses, addends.round(4).tolist(), strict=True)
+    return [None if likeness is None else round(likeness + addend, 4) for likeness, addend in pairs]
 
 
 def _word_shares(reading: Reading, texts: Sequence[str], leaning: float) -> NDArray[np.float64]:

@@ -10,7 +10,8 @@ and cosines tell little. Then the likeness is the sum of three log odds: the mem
 question is about the user's own life, and the share of its words that the memory holds in any form. A message that leans on a
 thread in such a language is judged by the thread's words too: "Wer war das?" has no word in common with any memory.
 
-A memory of high relevance passes the bar even so: "How is the starter fed?" is about the user's life if a memory says how.
+A memory of high relevance passes the bar even so: "How is the starter fed?" is about the user's life if a memory says how. How
+sensitive a memory is lowers or raises its bar (see `sensitivity`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from sidecar.turn.ranking.worth import Spend
 FEATURE: Final = "likeness"
 """The name of the feature: an item's cosine with the question, less the mean cosine of the four neutral sentences most like the
 question, less a fifth of the share of the question's words that the item holds (common words make any two texts look alike), less
-`aloofness`. In a language that the embedder does not know, it is `likenesses_by_words`.
+`aloofness`, plus `sensitivity.lenience`. In a language that the embedder does not know, it is `likenesses_by_words`.
 """
 
 LEAST_LIKENESS: Final = {Spend.FRUGAL: 0.2, Spend.BALANCED: 0.0, Spend.FULL: None}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import chain, repeat, zip_longest
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,13 @@ _ENDING = re.compile(r"(?:ings?|ed|e?s|e)$")
 _Numbers = NDArray[np.float64]
 
 
+class QuestionVectors(NamedTuple):
+    """The unit vectors of a question's parts, one per row, and its probe (see `sensitivity`), None without one."""
+
+    parts: _Numbers
+    probe: _Numbers | None
+
+
 def coverage(words: Sequence[str], text: str) -> float:
     """Return the share of the question's words that the text holds, 0 to 1."""
     (held,) = _held_words(words, [text])
@@ -54,15 +61,14 @@ def texts_to_embed(reports: Iterable[SourceReport], reading: Reading) -> list[st
 
 
 def with_evidence(
-    reports: Sequence[SourceReport], reading: Reading, parts: _Numbers | None, vectors: Mapping[str, _Numbers]
+    reports: Sequence[SourceReport], reading: Reading, question: QuestionVectors | None, vectors: Mapping[str, _Numbers]
 ) -> tuple[SourceReport, ...]:
     """Return the reports with evidence for the items that had none.
 
-    `parts` are the unit vectors of the question's parts, one per row; `vectors` are those of the texts that `texts_to_embed`
-    returned. A text without a vector is judged by its words.
+    `vectors` are those of the texts that `texts_to_embed` returned. A text without a vector is judged by its words.
     """
     return tuple(
-        replace(report, candidates=_merged(report.candidates, _candidates(items, reading, parts, vectors)))
+        replace(report, candidates=_merged(report.candidates, _candidates(items, reading, question, vectors)))
         if (items := _unjudged(report, reading))
         else report
         for report in reports
@@ -85,20 +91,23 @@ def _unjudged(report: SourceReport, reading: Reading) -> list[Item]:
 
 
 def _candidates(
-    items: Sequence[Item], reading: Reading, parts: _Numbers | None, vectors: Mapping[str, _Numbers]
+    items: Sequence[Item], reading: Reading, question: QuestionVectors | None, vectors: Mapping[str, _Numbers]
 ) -> Candidates:
     kind = _KINDS.get(items[0].source, CandidateKind.PASSAGE)
+    vector_of = [vectors.get(item.text[:_EMBEDDED_CHARS]) for item in items]
+    probe = question.probe if question else None
     return Candidates(
         kind=kind,
         ids=[item.id for item in items],
         texts=[item.text for item in items],
-        evidence=_evidence(items, reading, parts, vectors),
+        evidence=_evidence(items, reading, question.parts if question else None, vector_of),
         days=[item.at.date() if item.at else _NO_DAY for item in items],
+        sensitivity=() if probe is None else [None if one is None else float(probe @ one) for one in vector_of],
     )
 
 
 def _evidence(
-    items: Sequence[Item], reading: Reading, parts: _Numbers | None, vectors: Mapping[str, _Numbers]
+    items: Sequence[Item], reading: Reading, parts: _Numbers | None, vectors: Sequence[_Numbers | None]
 ) -> Evidence:
     """Return the evidence of the items. Word frequencies in the remote corpus are unknown and are estimated from the items."""
     thread_weights = reading.thread.weights if reading.thread else {}
@@ -109,7 +118,7 @@ def _evidence(
     idfs = inverse_frequencies([sum(column) for column in zip(*held, strict=True)], len(items) + _OTHER_TEXTS)
     weighed = [(word, idf * thread_weights.get(word, 1.0)) for word, idf in zip(words, idfs, strict=True)]
     weights = [[weight if word in part.words else 0.0 for word, weight in weighed] for part in reading.parts]
-    cosines = [_cosines(parts, vectors.get(item.text[:_EMBEDDED_CHARS])) for item in items]
+    cosines = [_cosines(parts, vector) for vector in vectors]
     return weigh(Recalled(tuple(items), tuple(matched), tuple(cosines)), weights)
 
 
@@ -135,6 +144,9 @@ def _merged(known: Candidates | None, added: Candidates) -> Candidates:
         trust=trust,
         odds=odds,
         marks=(*known.marks, *repeat(None, len(added.ids))) if known.marks else (),
+        sensitivity=(*known.sensitivity, *(added.sensitivity or repeat(None, len(added.ids))))
+        if known.sensitivity
+        else (),
         unknown=known.unknown,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import asyncpg
@@ -135,6 +136,29 @@ async def test_every_part_of_a_question_has_its_own_cosine(pools: Pools, topics:
     assert len(found) == 2, "each part finds its own nearest"
     assert found["a sloop"].cosines == pytest.approx([1.0, 0.0], abs=1e-3)
     assert found["roses"].cosines == pytest.approx([0.0, 1.0], abs=1e-3)
+
+
+async def test_probe_is_compared_with_memories_but_finds_none(pools: Pools, topics: Numbered) -> None:
+    await remember(pools, "a sloop", "roses")
+    await embed_all(pools, topics)
+    await remember(pools, "the boat is blue")
+    asked = await wanted("boat", topics, limit=1)
+    boat, garden = await topics.embedder.embed(["boat", "garden"])
+    probe = literal((2 * boat + 9 * garden).tolist())
+    for vectors in (asked.vectors, (*asked.vectors, *asked.vectors)):
+        question = replace(asked, vectors=vectors, probe=probe)
+        async with scoped(pools.turn, SCOPE, read_only=True) as connection:
+            found = await memories.recall(connection, SCOPE, question)
+        texts = [one.text for one in found.texts]
+        assert sorted(texts) == ["a sloop", "the boat is blue"], "nothing is found by the probe"
+        near, new = texts.index("a sloop"), texts.index("the boat is blue")
+        assert found.cosines[near] == pytest.approx([1.0] * len(vectors), abs=1e-3)
+        assert found.probed[near] == pytest.approx(2.0, abs=1e-3)
+        assert (found.cosines[new], found.probed[new]) == ((), None), "it has no vector yet"
+    by_words = replace(asked, vectors=(), probe=probe)
+    async with scoped(pools.turn, SCOPE, read_only=True) as connection:
+        found = await memories.recall(connection, SCOPE, by_words)
+    assert set(found.probed) == {None}, "without vectors nothing is compared"
 
 
 async def test_turns_adjacent_to_the_best_are_included(pools: Pools) -> None:

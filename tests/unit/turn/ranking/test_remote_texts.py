@@ -13,7 +13,14 @@ from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.message.reading import Reading, read
 from sidecar.turn.ranking.judging import judge
-from sidecar.turn.ranking.remote import MOST_EMBEDDED, coverage, readable, texts_to_embed, with_evidence
+from sidecar.turn.ranking.remote import (
+    MOST_EMBEDDED,
+    QuestionVectors,
+    coverage,
+    readable,
+    texts_to_embed,
+    with_evidence,
+)
 from sidecar.turn.receipt.receipt_rows import written_features
 
 READING = read("Where did Ana hide the spare keys?", today=date(2026, 3, 1))
@@ -50,12 +57,26 @@ def test_words_count_in_other_forms() -> None:
 def test_vectors_count_as_for_our_own_texts() -> None:
     reading = read("Which dentist do I see?", today=date(2026, 3, 1))
     near, far = "A tooth doctor on Elm Street.", "The invoice was paid."
-    parts, vectors = np.array([[1.0, 0.0]]), {near: np.array([0.9, 0.1]), far: np.array([0.0, 1.0])}
-    judged = judge(with_evidence([remote(far, near)], reading, parts, vectors), reading)
+    question = QuestionVectors(np.array([[1.0, 0.0]]), None)
+    vectors = {near: np.array([0.9, 0.1]), far: np.array([0.0, 1.0])}
+    judged = judge(with_evidence([remote(far, near)], reading, question, vectors), reading)
     assert [item.text for item in judged.reports[0].items] == [near, far]
     features = judged.reports[0].items[0].features
     assert features is not None
     assert dict(written_features(features, is_whole=True))["cosine"] == 0.9
+
+
+def test_vectors_tell_how_sensitive_remote_texts_are() -> None:
+    question = QuestionVectors(np.array([[1.0, 0.0]]), np.array([2.0, -4.0]))
+    vectors = {HIT: np.array([0.0, 0.5])}
+    (told,) = with_evidence([remote(MISS, HIT)], READING, question, vectors)
+    assert told.candidates is not None
+    assert told.candidates.sensitivity == [None, -2.0]
+    ours = Candidates(CandidateKind.FACT, ["ours"], [HIT], of_shares([1.0], parts=1), sensitivity=[1.5])
+    for asked, expected in ((question, [1.5, None, -2.0]), (None, [1.5, None, None])):
+        (told,) = with_evidence([replace(remote(MISS, HIT), candidates=ours)], READING, asked, vectors)
+        assert told.candidates is not None
+        assert list(told.candidates.sensitivity) == expected
 
 
 def test_remote_texts_stand_beside_our_own() -> None:
