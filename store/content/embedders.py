@@ -13,4 +13,5 @@ async def number_of(pool: Pool, model: str, dimensions: int) -> int | None:
     async with installation(pool) as connection:
         if not await _sql.has_vectors(connection):
             return None
-        return int(await _sql.put_embedder(connection, model=model, dimensions=dimensions))
+        known = await _sql.find_embedder(connection, model=model, dimensions=dimensions)  # a standby takes no write
+        return int(known or await _sql.put_embedder(connection, model=model, dimensions=dimensions))

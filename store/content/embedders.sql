@@ -2,6 +2,10 @@
 -- Whether this database can store vectors.
 SELECT to_regclass('public.embedders') IS NOT NULL;
 
+-- name: find_embedder$
+-- The number of an embedder, null if it has none yet.
+SELECT embedder_no FROM embedders WHERE model = :model AND dimensions = :dimensions;
+
 -- name: put_embedder$
 -- The number of an embedder, assigned if it has none.
 WITH inserted AS (

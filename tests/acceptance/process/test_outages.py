@@ -189,6 +189,29 @@ async def test_turns_are_answered_while_the_database_hangs(server: EmbeddedPostg
         await _check_recovery(site, agent, load)
 
 
+async def test_service_starts_on_a_standby_and_answers_turns(server: EmbeddedPostgres, settings: Settings) -> None:
+    usual = replace(settings, database_url=server.dsn, embedder="minilm")
+    async with served(usual) as site:
+        await fill(site, tenant="standby")
+    async with read_only(server), served(usual) as site:
+        agent = site.caller("standby")
+        assert statuses(await assembled(agent)) == WELL
+        code, reason, _ = await refusal(
+            agent.AppendTurns(pb.AppendTurnsRequest(thread_id=THREAD, turns=said(("a", "b"))))
+        )
+        assert (code, reason) == (grpc.StatusCode.UNAVAILABLE, "DATABASE_READ_ONLY")
+
+
+@asynccontextmanager
+async def read_only(server: EmbeddedPostgres) -> AsyncIterator[None]:
+    """Let new connections write nothing."""
+    connection = await asyncpg.connect(server.dsn)
+    await connection.execute("ALTER DATABASE sidecar SET default_transaction_read_only = on")
+    yield
+    await connection.execute("ALTER DATABASE sidecar RESET default_transaction_read_only")
+    await connection.close()
+
+
 @asynccontextmanager
 async def stopped(server: EmbeddedPostgres) -> AsyncIterator[None]:
     """Freeze every process of the server."""
