@@ -177,7 +177,14 @@ async def _merged(
     ends_s = asyncio.get_running_loop().time() + limits.deadline_s - _MERGING_S
     answered = await _query_all(targets, query, scope, limits)
     ours: list[Sequence[Item]] = [answer.items for place, answer in answered.answers if place.name == BUILT_IN]
-    theirs: list[Sequence[Item]] = [answer.items for place, answer in answered.answers if place.name != BUILT_IN]
+    our_ids = {
+        item.id for items in ours for item in items
+    }  # their evidence is ours, so a remote item of the same id is left out
+    theirs: list[Sequence[Item]] = [
+        [item for item in answer.items if item.id not in our_ids]
+        for place, answer in answered.answers
+        if place.name != BUILT_IN
+    ]
     reranked: tuple[str, ...] = ()
     if targets.reranker and sum(map(len, theirs)) > 1:
         items, is_reranked = await _reranked(targets.reranker, query, by_rank(theirs), ends_s, notes)

@@ -93,6 +93,16 @@ async def test_answers_are_merged_by_rank_within_the_limits() -> None:
     assert await found(source, THEIRS) == ["a", "b", "c"]
 
 
+async def test_remote_item_never_takes_the_place_of_a_built_in_one_with_its_id() -> None:
+    async def theirs() -> SourceAnswer:
+        answer = await bringing("c", "x").do()
+        return replace(answer, items=tuple(item._replace(text="theirs") for item in answer.items))
+
+    source = SideBySide(bringing("a", "b", "c"), placed(one=Scripted(theirs)), Decided())
+    items = (await source.find(QUERY, MINE, LIMITS)).items
+    assert [(item.id, item.text) for item in items] == [("a", "a"), ("b", "b"), ("x", "theirs"), ("c", "c")]
+
+
 async def test_evidence_of_the_built_in_source_is_kept() -> None:
     ids = ["a", "b", "c"]
 
