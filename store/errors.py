@@ -4,8 +4,8 @@ StoreError
 ├── DatabaseUnavailable         no connection, a lost connection, or a server that is starting or stopping
 │   ├── DatabaseBusy            every connection was taken until the deadline
 │   ├── DatabaseFull            its disk is full: it answers, but writes nothing
+│   ├── DatabaseRefused         wrong user, password or database name: as while they are changed
 │   └── DatabaseReadOnly        a standby, or set to be read only: it answers, but writes nothing
-├── DatabaseRefused             wrong user, password or database name
 ├── QueryTimeout                a statement ran past its deadline and was cancelled
 ├── TransactionConflict         a concurrent transaction won; the transaction can be repeated
 ├── VersionConflict             the expected version is not the newest; `.newest_version` is
@@ -79,7 +79,7 @@ class DatabaseReadOnly(DatabaseUnavailable):
     that does, then retry."""
 
 
-class DatabaseRefused(StoreError):
+class DatabaseRefused(DatabaseUnavailable):
     """The database refused the connection; check user, password and database name in SIDECAR_DATABASE_URL."""
 
 

@@ -16,7 +16,7 @@ import asyncpg
 
 from store.db import queries
 from store.db.postgres import direct
-from store.errors import DatabaseRefused, DatabaseUnavailable, QueryTimeout, driver_errors
+from store.errors import DatabaseUnavailable, QueryTimeout, driver_errors
 
 log = logging.getLogger(__name__)
 _sql = queries.load(__file__)
@@ -54,7 +54,7 @@ async def listen(dsn: str, channels: Sequence[str], listener: Listener) -> NoRet
             async with direct(dsn) as connection:
                 wait_s = _FIRST_WAIT_S
                 await _deliver(connection, channels, listener)
-        except (DatabaseUnavailable, DatabaseRefused, QueryTimeout) as error:
+        except (DatabaseUnavailable, QueryTimeout) as error:
             log.warning("notices_interrupted", extra={"error": type(error).__name__, "wait_s": wait_s})
         await asyncio.sleep(wait_s)
         wait_s = min(wait_s * 2, _LONGEST_WAIT_S)

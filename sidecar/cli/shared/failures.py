@@ -28,6 +28,7 @@ _EXITS = {
     "DevKeyUnsafe": REFUSED,
     "CallUnavailable": UNAVAILABLE,
     "DatabaseUnavailable": UNAVAILABLE,
+    "DatabaseRefused": FAILED,
     "Interrupted": INTERRUPTED,
     "ConfirmationMissing": USAGE,
     "RequestUnusable": USAGE,

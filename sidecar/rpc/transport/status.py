@@ -130,7 +130,6 @@ _NOT_FOR_CALLERS = (
     models.ModelNotFound,
     models.InvalidRequest,
     store.StoreError,
-    store.DatabaseRefused,
     store.TransactionAborted,
     store.RoleNotGranted,
     store.SchemaOutdated,
@@ -234,6 +233,12 @@ TABLE: Mapping[type[Exception], Row] = {
     models.ModelRefused: Row(Code.FAILED_PRECONDITION, "MODEL_REFUSED", _ANSWER_UNUSABLE),
     store.DatabaseUnavailable: Row(
         Code.UNAVAILABLE, "DATABASE_UNAVAILABLE", "The database does not answer; try again.", details=_retry_in_a_second
+    ),
+    store.DatabaseRefused: Row(
+        Code.UNAVAILABLE,
+        "DATABASE_REFUSED",
+        "The database refuses this service; try again.",
+        details=_retry_in_a_second,
     ),
     store.DatabaseBusy: Row(
         Code.UNAVAILABLE, "DATABASE_BUSY", "The database is busy; try again.", details=_retry_in_a_second

@@ -189,6 +189,27 @@ async def test_turns_are_answered_while_the_database_hangs(server: EmbeddedPostg
         await _check_recovery(site, agent, load)
 
 
+async def test_user_that_the_database_refuses_for_a_while_costs_no_receipt(
+    server: EmbeddedPostgres, settings: Settings
+) -> None:
+    superuser = await asyncpg.connect(server.dsn)
+    await superuser.execute("CREATE ROLE member LOGIN; GRANT sidecar_app, sidecar_worker TO member")
+    async with served(replace(settings, database_url=server.dsn.replace("//postgres@", "//member@"))) as site:
+        agent = await fill(site, tenant="refused")
+        load = Load(agent)
+        async with load.running():
+            await load.until(is_well)
+            await superuser.execute("ALTER ROLE member NOLOGIN")
+            await superuser.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'member'")
+            await load.until(is_degraded)
+            code, reason, _ = await refusal(agent.ListThreads(pb.ListThreadsRequest()))
+            assert (code, reason) == (grpc.StatusCode.UNAVAILABLE, "DATABASE_REFUSED")
+            await superuser.execute("ALTER ROLE member LOGIN")
+            await load.until(is_well)
+        await _check_recovery(site, agent, load)
+    await superuser.close()
+
+
 async def test_service_starts_on_a_standby_and_answers_turns(server: EmbeddedPostgres, settings: Settings) -> None:
     usual = replace(settings, database_url=server.dsn, embedder="minilm")
     async with served(usual) as site:
