@@ -2,7 +2,7 @@
 
 `notes.json` holds stores of a hundred notes, as agents of different kinds keep them, written by people who did not know how notes
 are recalled. No weights were fitted on them. The bars of `sensitivity` and the subjects of its training notes were chosen with
-all stores but the last three in view. Each has direct questions and tasks with the notes that they need, questions and tasks that
+all stores in view but the last three. Each has direct questions and tasks with the notes that they need, questions and tasks that
 no note bears on (half with a word of one), and small talk.
 """
 
@@ -31,6 +31,7 @@ _EMBED_DEADLINE_S = 10.0  # notes are judged by vectors, which are late on a bus
 _SPENDS = ("balanced", "frugal", "full")
 _NEEDING, _NOT_NEEDING = ("questions", "tasks"), ("unrelated", "small talk")
 _MOST_NOTHING, _LEAST_HELD = 0.01, 0.85
+_UNSEEN = ("hospital data", "landlord", "novelist")
 
 
 def run(*, scale: float) -> list[Figure]:
@@ -43,7 +44,7 @@ def run(*, scale: float) -> list[Figure]:
 async def _measured(scale: float) -> list[Figure]:
     stores: dict[str, Any] = json.loads(_STORES.read_text(encoding="utf-8"))
     names = list(stores)[: max(1, round(len(stores) * min(1.0, scale)))]
-    found: dict[tuple[str, str], list[tuple[float, int]]] = defaultdict(list)
+    found: dict[tuple[str, str, str], list[tuple[float, int]]] = defaultdict(list)
     async with served(embed_deadline_s=_EMBED_DEADLINE_S) as world:
         for name in names:
             notes = stores[name]["notes"].items()
@@ -55,8 +56,9 @@ async def _measured(scale: float) -> list[Figure]:
                     for asked in stores[name][kind]:
                         message, *wanted = asked if kind in _NEEDING else [asked]
                         question = QuestionToAsk(name, message, _SOURCES, None, thread="", spend=spend)
-                        found[spend, kind].append(await _asked(world, question, stores[name]["notes"], wanted))
-    return [figure for (spend, kind), outcomes in found.items() for figure in _figures(spend, kind, outcomes)]
+                        group = "unseen" if name in _UNSEEN else "in view"
+                        found[group, spend, kind].append(await _asked(world, question, stores[name]["notes"], wanted))
+    return [figure for key, outcomes in found.items() for figure in _figures(*key, outcomes)]
 
 
 async def _asked(world: World, question: QuestionToAsk, notes: dict[str, str], wanted: list[str]) -> tuple[float, int]:
@@ -70,8 +72,8 @@ async def _asked(world: World, question: QuestionToAsk, notes: dict[str, str], w
     return len(held) / max(1, len(wanted)), sum(item.tokens for item in assembly.items)
 
 
-def _figures(spend: str, kind: str, outcomes: list[tuple[float, int]]) -> list[Figure]:
-    count, note, title = len(outcomes), f"of {len(outcomes)}", f"{spend}: {kind}"
+def _figures(group: str, spend: str, kind: str, outcomes: list[tuple[float, int]]) -> list[Figure]:
+    count, note, title = len(outcomes), f"of {len(outcomes)}", f"stores {group}, {spend}: {kind}"
     tokens = plain(f"{title}: tokens recalled", sum(tokens for _, tokens in outcomes) / count)
     if kind in _NEEDING:
         nothing = sum(not share for share, _ in outcomes) / count
