@@ -35,14 +35,8 @@ from sidecar.v1.items_pb2 import SOURCE_MEMORY
 _PAIRS = Path(__file__).with_name("privacy.json")
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _FEW, _MANY = 5, 500
-_SETS = (
-    ("pairs", "held"),
-    ("second",),
-    ("third",),
-    ("fourth",),
-    ("fifth",),
-    ("sixth",),
-)  # each set has one owner of many memories
+# Each set has one owner of many memories.
+_SETS = (("pairs", "held"), ("second",), ("third",), ("fourth",), ("fifth",), ("sixth",))
 _ANSWERS = tuple(
     f"{group}{kind}"
     for group in ("", "held ", "second ", "third ", "fourth ", "fifth ", "sixth ")

@@ -177,9 +177,8 @@ async def _merged(
     ends_s = asyncio.get_running_loop().time() + limits.deadline_s - _MERGING_S
     answered = await _query_all(targets, query, scope, limits)
     ours: list[Sequence[Item]] = [answer.items for place, answer in answered.answers if place.name == BUILT_IN]
-    our_ids = {
-        item.id for items in ours for item in items
-    }  # their evidence is ours, so a remote item of the same id is left out
+    # The evidence for an id is the built-in item's, so a remote item with the same id is left out.
+    our_ids = {item.id for items in ours for item in items}
     theirs: list[Sequence[Item]] = [
         [item for item in answer.items if item.id not in our_ids]
         for place, answer in answered.answers

@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
+# Errors of a record whose message and arguments do not fit, or are no text.
+_UNFORMATTABLE = (TypeError, ValueError, LookupError, AttributeError)
+
 _MOST_WAITING_BYTES = 4 << 20
 _FLUSH_S = 2.0
 
@@ -74,12 +77,7 @@ class PatientHandler(logging.Handler):
         """Add the record's line to those that wait, or drop it if they are too many."""
         try:
             line = self._line(record)
-        except (
-            TypeError,
-            ValueError,
-            LookupError,
-            AttributeError,
-        ):  # its message and its fields do not fit, or are no text
+        except _UNFORMATTABLE:
             self.handleError(record)
             return
         with self._changed:

@@ -95,7 +95,7 @@ def _candidates(
 ) -> Candidates:
     kind = _KINDS.get(items[0].source, CandidateKind.PASSAGE)
     vector_of = [vectors.get(item.text[:_EMBEDDED_CHARS]) for item in items]
-    probe = question.probe if question else None
+    probe = question.probe if question and kind is CandidateKind.FACT else None
     return Candidates(
         kind=kind,
         ids=[item.id for item in items],
@@ -144,9 +144,7 @@ def _merged(known: Candidates | None, added: Candidates) -> Candidates:
         trust=trust,
         odds=odds,
         marks=(*known.marks, *repeat(None, len(added.ids))) if known.marks else (),
-        sensitivity=(*known.sensitivity, *(added.sensitivity or repeat(None, len(added.ids))))
-        if known.sensitivity
-        else (),
+        sensitivity=list(chain.from_iterable(one.sensitivity or repeat(None, len(one.ids)) for one in (known, added))),
         unknown=known.unknown,
     )
 

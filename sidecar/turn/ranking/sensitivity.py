@@ -31,7 +31,7 @@ bring notes back, and hardly more of those that answer others are found.
 """
 
 _STRICTNESS: Final = 0.05  # how much more like it one must be that certainly is
-_EVEN, _PER_LOG_ODDS = 0.0, 2.0
+_PER_LOG_ODDS = 2.0
 
 
 class SensitivityWeights(NamedTuple):
@@ -55,5 +55,5 @@ def lenience(products: Sequence[float | None], embedder: str) -> NDArray[np.floa
     their vectors with the probe; 0 if a product is unknown.
     """
     odds = np.array([np.nan if one is None else one for one in products], np.float64) + SENSITIVITY[embedder].bias
-    share = 1 / (1 + np.exp(-np.clip(_PER_LOG_ODDS * (odds - _EVEN), -35, 35)))
+    share = 1 / (1 + np.exp(-np.clip(_PER_LOG_ODDS * odds, -35, 35)))
     return np.nan_to_num(LENIENCE - (LENIENCE + _STRICTNESS) * share)

@@ -72,11 +72,23 @@ def test_vectors_tell_how_sensitive_remote_texts_are() -> None:
     (told,) = with_evidence([remote(MISS, HIT)], READING, question, vectors)
     assert told.candidates is not None
     assert told.candidates.sensitivity == [None, -2.0]
+    (passages,) = with_evidence([remote(HIT, source=Source.KNOWLEDGE)], READING, question, vectors)
+    assert passages.candidates is not None
+    assert not passages.candidates.sensitivity, "only memories are judged by it"
     ours = Candidates(CandidateKind.FACT, ["ours"], [HIT], of_shares([1.0], parts=1), sensitivity=[1.5])
     for asked, expected in ((question, [1.5, None, -2.0]), (None, [1.5, None, None])):
         (told,) = with_evidence([replace(remote(MISS, HIT), candidates=ours)], READING, asked, vectors)
         assert told.candidates is not None
         assert list(told.candidates.sensitivity) == expected
+
+
+def test_vectors_tell_how_sensitive_remote_texts_are_of_an_owner_without_texts_of_ours() -> None:
+    question = QuestionVectors(np.array([[1.0, 0.0]]), np.array([2.0, -4.0]))
+    nothing = Candidates(CandidateKind.FACT, [], [], of_shares([], parts=1))
+    report = replace(remote(HIT), candidates=nothing)
+    (told,) = with_evidence([report], READING, question, {HIT: np.array([0.0, 0.5])})
+    assert told.candidates is not None
+    assert list(told.candidates.sensitivity) == [-2.0]
 
 
 def test_remote_texts_stand_beside_our_own() -> None:
