@@ -23,7 +23,7 @@ from sidecar.client.encoding import (
     OntologyChange,
 )
 from sidecar.client.errors import CallRefused, CallUnavailable, RequestUnusable, SidecarCallError, TargetUnusable
-from sidecar.client.shapes import ToolCall, ToolResult
+from sidecar.client.shapes import EmptyMessage, Message, ToolCall, ToolResult
 from sidecar.client.waiting import AsyncSidecar
 
 __all__ = [
@@ -32,8 +32,10 @@ __all__ = [
     "CallRefused",
     "CallUnavailable",
     "EdgeStep",
+    "EmptyMessage",
     "JournalPlace",
     "JournalRecord",
+    "Message",
     "NewBudget",
     "NewMemory",
     "NewRule",

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import grpc
 
 from sidecar.client.calls import BlockingCalls
 from sidecar.client.channel import Channels, Tls, opened
-from sidecar.client.contract import Stance, exchange, health_check, health_of, moves_on, repeatable
-from sidecar.client.errors import failure
+from sidecar.client.contract import (
+    Exchange,
+    Stance,
+    check_token_source,
+    exchange,
+    health_check,
+    health_of,
+    moves_on,
+    repeatable,
+)
+from sidecar.client.errors import SidecarCallError, client_closed, failure
 from sidecar.client.requests.request import Request
 
 A = TypeVar("A")
@@ -35,6 +44,7 @@ class Sidecar(BlockingCalls):
         If the service has several processes, a connection to a port stays with one of them: set several `channels`, four per
         process, and calls use them in turn. Each unix socket has its own channel.
         """
+        check_token_source(token)
         self._target = target
         self._token = token
         self._stance = stance or Stance()
@@ -68,10 +78,10 @@ class Sidecar(BlockingCalls):
             place, channel = self._channels.next()
             one = exchange(channel, request, stance=self._stance, token=token)
             try:
-                response = one.call(one.message, **one.options)
+                response = self._started(one)
             except grpc.RpcError as error:
                 if not moves_on(self._channels, place, request, error) or tried == len(self._channels.all()):
-                    raise failure(error, self._target) from error
+                    raise self._failure(error) from error
                 continue
             self._channels.answered(place)
             answer: A = request.reads(response)
@@ -82,23 +92,35 @@ class Sidecar(BlockingCalls):
         """Yield the answers to a request as they arrive; closing the iterator ends the call. Raises a SidecarCallError."""
         token = self._token if isinstance(self._token, str) else self._token()
         place, channel = self._channels.next()
-        one = exchange(channel, request, stance=self._stance, token=token)
-        responses = one.call(one.message, **one.options)
+        responses = self._started(exchange(channel, request, stance=self._stance, token=token))
         try:
             for response in responses:
                 answer: A = request.reads(response)
                 yield answer
         except grpc.RpcError as error:
             moves_on(self._channels, place, request, error)
-            raise failure(error, self._target) from error
+            raise self._failure(error) from error
         finally:
             responses.cancel()
 
     def health(self, *, deadline_s: float = 3.0, waits: bool = False) -> str:
         """Return SERVING or NOT_SERVING; needs no token. With `waits`, wait for a starting server. Raises CallUnavailable."""
         _, channel = self._channels.next()
-        one = health_check(channel, deadline_s=deadline_s, waits=waits)
         try:
-            return health_of(one.call(one.message, **one.options))
+            return health_of(self._started(health_check(channel, deadline_s=deadline_s, waits=waits)))
         except grpc.RpcError as error:
-            raise failure(error, self._target) from error
+            raise self._failure(error) from error
+
+    def _started(self, one: Exchange) -> Any:
+        """Send a message and return gRPC's answer or iterator; it raises a ValueError on a channel closed meanwhile."""
+        try:
+            return one.call(one.message, **one.options)
+        except ValueError as error:
+            if self._channels.is_closed:
+                raise client_closed() from error
+            raise
+
+    def _failure(self, error: Any) -> SidecarCallError:
+        """Return the error of a failed call, also of one that another thread ended by closing the client."""
+        is_closed = self._channels.is_closed and error.code() is grpc.StatusCode.CANCELLED
+        return client_closed() if is_closed else failure(error, self._target)

@@ -84,22 +84,35 @@ def exchange(channel: Any, request: Request[Any], *, stance: Stance, token: str)
     method = METHODS[type(request).__name__]
     options = {
         "timeout": request.deadline_s if stance.deadline_s is None else _checked_deadline(stance.deadline_s),
-        "metadata": (("authorization", f"Bearer {_checked(token)}"),) if token else (),
+        "metadata": (("authorization", f"Bearer {_checked(token)}"),) if token != "" else (),
     }
     return Exchange(_call(channel, method), message_of(request, stance), options)
 
 
 def _checked_deadline(deadline_s: float) -> float:
     """Return the deadline. Raises RequestUnusable for one that gRPC cannot represent: such a call would end at once."""
-    if not deadline_s <= _LONGEST_CALL_S:
+    if not isinstance(deadline_s, int | float) or not deadline_s <= _LONGEST_CALL_S:
         message = (
-            f"deadline_s: is {deadline_s}; give at most {_LONGEST_CALL_S} seconds, or None for the call's default."
+            f"deadline_s: is {deadline_s!r}; give at most {_LONGEST_CALL_S} seconds, or None for the call's default."
         )
         raise RequestUnusable(message, code="INVALID_ARGUMENT", field="deadline_s")
     return deadline_s
 
 
+def check_token_source(token: object) -> None:
+    """Raise CallRefused unless it is a text or a function, so that a missing variable is told where the client is made."""
+    if not isinstance(token, str) and not callable(token):
+        raise _no_token(token)
+
+
+def _no_token(token: object) -> CallRefused:
+    message = f"token: is of type {type(token).__name__}; pass a text, or a function that returns the current one."
+    return CallRefused(message, code="UNAUTHENTICATED", field="token")
+
+
 def _checked(token: str) -> str:
+    if not isinstance(token, str):
+        raise _no_token(token)
     if not _TOKEN.fullmatch(token):
         message = "token: contains a character that no token has, such as a space or a line break; pass only the token."
         raise CallRefused(message, code="UNAUTHENTICATED", field="token")

@@ -145,18 +145,22 @@ def _time(stamp: Any) -> datetime:
 
 
 def _object(struct: Any) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in MessageToDict(struct).items()}
+    values: dict[str, Any] = _plain(MessageToDict(struct))
+    return values
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a struct, with whole numbers as int, since a struct contains only floats."""
+    """Return a value of a struct, with whole numbers as int, since a struct contains only floats, and names in order.
+
+    A struct has no order: without one, each process would send another text of the same arguments, and no cache would hit.
+    """
     match value:
         case float() if value.is_integer() and abs(value) < 2**53:
             return int(value)
         case list():
             return [_plain(inner) for inner in value]
         case dict():
-            return {name: _plain(inner) for name, inner in value.items()}
+            return {name: _plain(value[name]) for name in sorted(value)}
         case _:
             return value
 

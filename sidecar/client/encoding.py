@@ -5,6 +5,7 @@ Conversion follows the message's descriptor: enums take short names (`agent`), a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
@@ -13,6 +14,8 @@ from typing import Any
 
 from sidecar.client.knobs import to_wire
 from sidecar.client.shapes import ToolCall, ToolResult
+
+_MOST_EXACT = 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +160,10 @@ def _message(descriptor: Any, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    """Return a value for a struct, whose numbers are floats: a whole number that a float would round becomes a text."""
     match value:
+        case int() if _MOST_EXACT < abs(value) <= sys.float_info.max:
+            return str(value)
         case list() | tuple():
             return [_plain(inner) for inner in value]
         case Mapping():

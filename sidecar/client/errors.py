@@ -10,6 +10,7 @@ SidecarCallError
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -29,6 +30,10 @@ class SidecarCallError(Exception):
         self.reason = reason
         self.field = field
         self.retry_after_s = retry_after_s
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to copy or unpickle the error: pools of processes hand errors to another process."""
+        return partial(type(self), code=self.code), (self.message,), self.__dict__
 
 
 class CallRefused(SidecarCallError):
@@ -60,6 +65,8 @@ _KINDS_BY_REASON: dict[str, type[SidecarCallError]] = dict.fromkeys(
     SidecarCallError,  # a retry would not help
 )
 
+
+_TOO_LARGE = re.compile(r"(CLIENT|SERVER): (Sent|Received) message larger than max \(\d+ vs\. (\d+)\)")
 
 # Signs in gRPC's text of a connection that failed although something listens at the address, and the text for users.
 _NOT_CONNECTED = (
@@ -96,6 +103,8 @@ def failure(error: Any, target: str) -> SidecarCallError:
     code = error.code().name
     kind = _KINDS.get(code, SidecarCallError)
     status = _status(error)
+    if code == "RESOURCE_EXHAUSTED" and (large := _TOO_LARGE.search(error.details() or "")):
+        return _too_large(large)
     if status is None:
         return kind(_without_details(code, error.details() or "", target), code=code)
     details: dict[str, Any] = {}
@@ -103,6 +112,20 @@ def failure(error: Any, target: str) -> SidecarCallError:
         details |= _facts(detail)
     kind = _KINDS_BY_REASON.get(details.get("reason", ""), kind)
     return kind(status.message, code=code, **details)
+
+
+def _too_large(large: re.Match[str]) -> SidecarCallError:
+    """Return the error of a request or an answer that gRPC refuses for its size: no retry would help."""
+    side, way, limit_bytes = large.groups()
+    limit = f"{int(limit_bytes) >> 20} MiB"
+    if (side, way) in {("CLIENT", "Received"), ("SERVER", "Sent")}:
+        return SidecarCallError(
+            f"The answer is larger than {limit}; ask for less, such as a smaller page_size.", code="RESOURCE_EXHAUSTED"
+        )
+    return RequestUnusable(
+        f"The request is larger than {limit}; send it in parts, such as fewer turns or memories at a time.",
+        code="RESOURCE_EXHAUSTED",
+    )
 
 
 def _status(error: Any) -> Any:

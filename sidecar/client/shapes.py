@@ -27,8 +27,6 @@ _MISSING = (
 )
 _NO_ANSWER = "(No answer is recorded.)"
 _NO_OUTPUT = "(no output)"
-_CACHE_POINT = {"cachePoint": {"type": "default"}}
-_CACHE_CONTROL = {"cache_control": {"type": "ephemeral"}}
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME_CHARS = 64
@@ -51,11 +49,21 @@ class SystemBlock:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool by the model."""
+    """A call of a tool by the model.
+
+    `arguments` is an object, not its JSON text. Stored whole numbers above 2**53 come back as texts, with all their digits.
+    """
 
     id: str
     name: str
     arguments: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.arguments, Mapping):
+            kind = type(self.arguments).__name__
+            raise TypeError(
+                f"arguments: is of type {kind}; pass an object, such as json.loads(arguments) of a JSON text."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,11 @@ class ToolResult:
 
     call_id: str
     content: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, str):
+            kind = type(self.content).__name__
+            raise TypeError(f"content: is of type {kind}; pass a text, such as json.dumps(content).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +131,7 @@ def to_bedrock_converse(conversation: Conversation) -> dict[str, Any]:
     for text, is_cache_point in _system_texts(conversation):
         system.append({"text": text})
         if is_cache_point:
-            system.append(_CACHE_POINT)
+            system.append(_cache_point())
     stretches = _apart(_opened_by_user(_stretches(conversation)))
     messages = [{"role": stretch.role, "content": _bedrock_content(stretch)} for stretch in stretches]
     return _request(system, messages)
@@ -133,14 +146,14 @@ def _bedrock_content(stretch: _Stretch) -> list[dict[str, Any]]:
         {"toolUse": {"toolUseId": call.id, "name": call.name, "input": dict(call.arguments)}} for call in stretch.calls
     ]
     content: list[dict[str, Any]] = [*results, *({"text": text} for text in stretch.texts), *calls]
-    return [*content[: stretch.cached], *[_CACHE_POINT] * bool(stretch.cached), *content[stretch.cached :]]
+    return [*content[: stretch.cached], *[_cache_point()] * bool(stretch.cached), *content[stretch.cached :]]
 
 
 def to_anthropic(conversation: Conversation) -> dict[str, Any]:
     """Return `system` and `messages` for Anthropic Messages. Raises EmptyMessage."""
     system: list[dict[str, Any]] = []
     for text, is_cache_point in _system_texts(conversation):
-        system.append({"type": "text", "text": text, **(_CACHE_CONTROL if is_cache_point else {})})
+        system.append({"type": "text", "text": text, **(_cache_control() if is_cache_point else {})})
     stretches = _opened_by_user(_stretches(conversation))
     messages = [{"role": stretch.role, "content": _anthropic_content(stretch)} for stretch in stretches]
     return _request(system, messages)
@@ -155,7 +168,7 @@ def _anthropic_content(stretch: _Stretch) -> list[dict[str, Any]]:
     ]
     content: list[dict[str, Any]] = [*results, *({"type": "text", "text": text} for text in stretch.texts), *calls]
     if stretch.cached:
-        content[stretch.cached - 1] |= _CACHE_CONTROL
+        content[stretch.cached - 1] |= _cache_control()
     return content
 
 
@@ -181,6 +194,15 @@ def to_openai(conversation: Conversation) -> dict[str, Any]:
 def _openai_call(call: ToolCall) -> dict[str, Any]:
     arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _cache_point() -> dict[str, Any]:
+    """Return a new cache point: the caller may change it, such as its time to live."""
+    return {"cachePoint": {"type": "default"}}
+
+
+def _cache_control() -> dict[str, Any]:
+    return {"cache_control": {"type": "ephemeral"}}
 
 
 def _request(system: list[dict[str, Any]], messages: list[dict[str, Any]]) -> dict[str, Any]:
@@ -290,10 +312,12 @@ def _note(part: ToolCall | ToolResult) -> str:
 
 
 def _with_sendable_ids(stretches: Sequence[_Stretch]) -> list[_Stretch]:
-    """Return the stretches with ids and names that every provider accepts; each id is used for only one call."""
-    taken = {call.id for stretch in stretches for call in stretch.calls}
-    fresh = (made for number in count(1) if (made := f"call_{number}") not in taken)
+    """Return the stretches with ids and names that every provider accepts; each id is used for only one call.
+
+    An id depends on the calls before it alone: later tool turns change nothing that a provider has cached.
+    """
     used: set[str] = set()
+    fresh = (made for number in count(1) if (made := f"call_{number}") not in used)
     ids: list[str] = []
     sendable = []
     for stretch in stretches:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from sidecar.client import shapes
+from sidecar.client.encoding import NewTurn
 from sidecar.client.knobs import Knobs
 from sidecar.client.shapes import Conversation, Message, SystemBlock
 
@@ -118,8 +119,8 @@ class Assembly:
     Set `has_tools` to False if the request will define no tools. They raise shapes.EmptyMessage.
 
     The recalled text is before the message in the user's last message. Store only the message, because the next assembly recalls
-    again. After a tool call within the turn, use the same assembly with the calls and results so far as `tool_turns`: nothing is
-    recalled again, and the provider can cache everything before them.
+    again. After a tool call within the turn, use the same assembly with the calls and results so far as `tool_turns`, each a
+    Message or the NewTurn that records it: nothing is recalled again, and the provider can cache everything before them.
 
     `decisions` are empty unless the request's `detail` asks for them; `explain_assembly` has them in any case.
 
@@ -151,7 +152,7 @@ class Assembly:
         system: str = "",
         has_tools: bool = True,
         max_cache_points: int = 4,
-        tool_turns: Sequence[Message] = (),
+        tool_turns: Sequence[Message | NewTurn] = (),
     ) -> dict[str, Any]:
         """Return the keyword arguments `system` and `messages` of a Bedrock Converse call.
 
@@ -168,7 +169,7 @@ class Assembly:
         system: str = "",
         has_tools: bool = True,
         max_cache_points: int = 4,
-        tool_turns: Sequence[Message] = (),
+        tool_turns: Sequence[Message | NewTurn] = (),
     ) -> dict[str, Any]:
         """Return the keyword arguments `system` and `messages` of an Anthropic Messages call.
 
@@ -177,13 +178,23 @@ class Assembly:
         return shapes.to_anthropic(self._conversation(user_message, system, has_tools, tool_turns, max_cache_points))
 
     def to_openai(
-        self, user_message: str, *, system: str = "", has_tools: bool = True, tool_turns: Sequence[Message] = ()
+        self,
+        user_message: str,
+        *,
+        system: str = "",
+        has_tools: bool = True,
+        tool_turns: Sequence[Message | NewTurn] = (),
     ) -> dict[str, Any]:
         """Return the keyword argument `messages` of an OpenAI Chat Completions call."""
         return shapes.to_openai(self._conversation(user_message, system, has_tools, tool_turns))
 
     def _conversation(
-        self, message: str, system: str, has_tools: bool, tool_turns: Sequence[Message], max_cache_points: int = 0
+        self,
+        message: str,
+        system: str,
+        has_tools: bool,
+        tool_turns: Sequence[Message | NewTurn],
+        max_cache_points: int = 0,
     ) -> Conversation:
         return Conversation(
             message,
@@ -193,8 +204,21 @@ class Assembly:
             has_tools,
             max_cache_points,
             is_history_missing=self.conversation_missing,
-            tool_turns=tool_turns,
+            tool_turns=[_message(turn) for turn in tool_turns],
         )
+
+
+def _message(turn: Message | NewTurn) -> Message:
+    """Return a tool turn as the message to send. Raises TypeError for another value, such as a provider's own message."""
+    match turn:
+        case Message():
+            return turn
+        case NewTurn():
+            return Message(turn.role, turn.text, tuple(turn.parts))
+        case _:
+            raise TypeError(
+                f"tool_turns: has a value of type {type(turn).__name__}; pass each as a Message or a NewTurn."
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,18 @@ from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
-from sidecar.client import AsyncSidecar, CallRefused, CallUnavailable, Sidecar, SidecarCallError, Stance
+from sidecar.client import (
+    AsyncSidecar,
+    CallRefused,
+    CallUnavailable,
+    RequestUnusable,
+    Sidecar,
+    SidecarCallError,
+    Stance,
+)
 from sidecar.client.channel import MAX_MESSAGE_BYTES
 from sidecar.client.contract import METHODS
+from sidecar.v1 import context_pb2
 
 Answer = Callable[[Any, Any], Any]
 
@@ -150,6 +159,29 @@ def test_refusal_is_not_retried_and_has_its_reason(service: Service) -> None:
     assert len(service.calls) == 1
 
 
+def test_client_made_outside_of_any_event_loop_serves_one_loop_after_another(service: Service) -> None:
+    sidecar = AsyncSidecar(service.target, "t")
+    sibling = sidecar.taking(Stance(deadline_s=10))
+
+    async def job() -> str:
+        await asyncio.gather(*(sibling.list_threads() for _ in range(3)))
+        return await sidecar.health()
+
+    assert [asyncio.run(job()) for _ in range(3)] == ["SERVING"] * 3
+    assert len(service.calls) == 9
+    asyncio.run(sidecar.close())
+    with pytest.raises(SidecarCallError, match="The client is closed"):
+        asyncio.run(job())
+
+
+async def test_call_from_a_second_running_event_loop_is_refused_with_the_remedy(service: Service) -> None:
+    async with AsyncSidecar(service.target, "t") as sidecar:
+        await sidecar.list_threads()
+        with pytest.raises(SidecarCallError, match="another event loop, which still runs; open one in each loop"):
+            await asyncio.to_thread(lambda: asyncio.run(sidecar.list_threads()))
+        await sidecar.list_threads()
+
+
 async def test_errors_reach_the_blocking_client_with_their_details(service: Service) -> None:
     service.answer = refuse(grpc.StatusCode.NOT_FOUND, "RECEIPT_DROPPED", "The receipt was dropped.")
     async with AsyncSidecar(service.target, "t") as sidecar:
@@ -190,6 +222,26 @@ def test_a_document_of_32_mib_can_be_sent(service: Service) -> None:
     with Sidecar(service.target, "t") as sidecar:
         sidecar.ingest(base="b", path="a.txt", content=content)
     assert service.requests[0].content == content
+
+
+def test_request_above_the_limit_is_told_as_too_large_and_not_as_worth_a_retry(service: Service) -> None:
+    with (
+        Sidecar(service.target, "t") as sidecar,
+        pytest.raises(RequestUnusable, match="larger than 48 MiB; send") as told,
+    ):
+        sidecar.ingest(base="b", path="a.txt", content=b"x" * (49 << 20))
+    assert told.value.code == "RESOURCE_EXHAUSTED"
+    assert service.calls == []
+
+
+def test_answer_above_the_limit_is_told_as_too_large_and_not_as_worth_a_retry(service: Service) -> None:
+    service.answer = lambda request, context: context_pb2.ListThreadsResponse(next_page_token="x" * (49 << 20))
+    with (
+        Sidecar(service.target, "t", stance=Stance(deadline_s=60)) as sidecar,
+        pytest.raises(SidecarCallError, match="larger than 48 MiB; ask") as told,
+    ):
+        sidecar.list_threads()
+    assert type(told.value) is SidecarCallError
 
 
 def test_environments_proxy_is_not_used_for_this_machine(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,6 +288,41 @@ async def test_call_of_a_client_that_is_closed_meanwhile_fails_and_is_not_cancel
     with pytest.raises(SidecarCallError, match="The client is closed"):
         await running
     ended.set()
+
+
+def test_blocking_call_that_runs_when_another_thread_closes_the_client_says_so(service: Service) -> None:
+    arrived, ended = threading.Event(), threading.Event()
+
+    def hang(request: Any, context: Any) -> None:
+        arrived.set()
+        ended.wait(10)
+
+    service.answer = hang
+    sidecar = Sidecar(service.target, "t")
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(sidecar.list_threads)
+        assert arrived.wait(10)
+        sidecar.close()
+        with pytest.raises(SidecarCallError, match="The client is closed"):
+            running.result()
+        ended.set()
+
+
+def test_client_closed_between_choosing_a_channel_and_the_call_says_so(service: Service) -> None:
+    def token() -> str:
+        return "t"
+
+    sidecar = Sidecar(service.target, token)
+    choose = sidecar._channels.next
+
+    def choose_and_close() -> tuple[int, Any]:
+        chosen = choose()
+        sidecar.close()
+        return chosen
+
+    sidecar._channels.next = choose_and_close  # type: ignore[method-assign]  # a thread that closes it in that moment
+    with pytest.raises(SidecarCallError, match="The client is closed"):
+        sidecar.list_threads()
 
 
 async def test_call_of_a_closed_client_is_refused(service: Service) -> None:

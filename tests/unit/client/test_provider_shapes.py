@@ -227,6 +227,31 @@ class TestEveryShape:
         assert "22 degrees" in str(again[-1])
         assert plain(again[-1]) != str(again[-1]) or shape is to_openai
 
+    def test_ids_of_earlier_calls_stay_when_a_tool_turn_has_the_id_that_one_was_given(self, shape: Shape) -> None:
+        history = (
+            *WEATHER,
+            said("user", "Porto?"),
+            call("a", city="Porto"),
+            result("a", "19"),
+            said("assistant", "Mild."),
+        )
+        asked = Conversation("Faro?", history, tool_turns=(call("x"), result("x")))
+        first = shape(asked)["messages"]
+        for made in ("call_1", "call_2"):
+            again = shape(replace(asked, tool_turns=(*asked.tool_turns, call(made), result(made))))["messages"]
+            assert again[: len(first)] == first
+
+    def test_callers_may_change_a_request_without_changing_the_next(self, shape: Shape) -> None:
+        history = (said("user", "Go"), Message("assistant", "Gone.", is_cache_point=True))
+        asked = Conversation("And now?", history, RECALLED)
+        before = json.dumps(shape(asked))
+        request = shape(asked)
+        for block in [*request.get("system", ()), *(one for each in request["messages"] for one in each["content"])]:
+            for point in ("cache_control", "cachePoint"):
+                if isinstance(block, dict) and point in block:
+                    block[point]["ttl"] = "1h"
+        assert json.dumps(shape(asked)) == before
+
     def test_the_empty_message_is_refused_whatever_was_recalled(self, shape: Shape) -> None:
         with pytest.raises(EmptyMessage):
             shape(Conversation(" ", blocks=RECALLED))
