@@ -274,6 +274,8 @@ def _admission(settings: Settings, **limits: Any) -> AdmissionControl:
 
 
 def _options(settings: Settings, *, shares_ports: bool) -> list[tuple[str, int]]:
+    # gRPC counts the connections of each address apart. The part with the HTTP servers listens at none.
+    per_address = most_connections() // max(1, len(settings.listen))
     return [
         ("grpc.max_receive_message_length", settings.max_message_bytes),
         ("grpc.max_send_message_length", settings.max_message_bytes),
@@ -282,5 +284,5 @@ def _options(settings: Settings, *, shares_ports: bool) -> list[tuple[str, int]]
         ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", _PINGS_EVERY_MS),
-        ("grpc.max_allowed_incoming_connections", most_connections()),
+        ("grpc.max_allowed_incoming_connections", per_address),
     ]

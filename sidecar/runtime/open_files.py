@@ -19,7 +19,7 @@ def raise_limit() -> None:
 
 
 def most_connections() -> int:
-    """Return how many connections of callers to accept, so that enough files are left for everything else."""
+    """Return how many connections of callers to accept at all addresses, so that enough files are left for everything else."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return connections_within(_MOST_FILES if soft == resource.RLIM_INFINITY else soft)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from uuid import UUID
 
@@ -181,6 +181,28 @@ async def test_connection_that_says_nothing_is_closed(settings: Settings) -> Non
             with suppress(ConnectionError):
                 await reader.read()  # gRPC's first frame, and then the end
         writer.close()
+
+
+async def test_connections_of_all_addresses_together_leave_files_for_the_rest(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (8, 8))  # of which callers get half
+    async with AsyncExitStack() as stack:
+        site = await stack.enter_async_context(served(replace(settings, listen=("127.0.0.1:0", "127.0.0.1:0"))))
+        greeted = [await is_greeted(address, stack) for address in site.app.addresses for _ in range(6)]
+    assert sum(greeted) == 4
+
+
+async def is_greeted(address: str, stack: AsyncExitStack) -> bool:
+    """Open a connection that lasts as long as the stack, and return whether the server sent its first frame."""
+    host, _, port = address.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    stack.callback(writer.close)
+    with suppress(ConnectionError, asyncio.IncompleteReadError):
+        writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS))
+        async with asyncio.timeout(PATIENCE_S):
+            return await received(reader) == SETTINGS
+    return False
 
 
 async def test_client_that_asks_every_moment_whether_its_connection_lives_keeps_it(settings: Settings) -> None:
