@@ -15,6 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 
 from sidecar.client.channel import Channels
+from sidecar.client.checking import check_types
 from sidecar.client.encoding import fields_of
 from sidecar.client.errors import CallRefused, RequestUnusable
 from sidecar.client.knobs import UnknownKnob, UnusableKnob
@@ -158,6 +159,7 @@ def message_of(request: Request[Any], stance: Stance) -> Message:
     if getattr(request, "whole_tenant", False):
         del scope["owner_id"]  # a request for the whole tenant names no owner
     named = {name: scope[name] for name in scope.keys() & kind.DESCRIPTOR.fields_by_name.keys()}
+    check_types(request, kind.DESCRIPTOR)
     try:
         fields = {**named, **fields_of(request, kind.DESCRIPTOR)}
     except (UnknownKnob, UnusableKnob) as error:

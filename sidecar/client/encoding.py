@@ -152,7 +152,7 @@ def _wire(wanted: Any, value: Any) -> Any:
     if wanted.message_type is None:
         return value
     write = _WRITERS.get(wanted.message_type.full_name) or partial(_message, wanted.message_type)
-    return [write(one) for one in value] if wanted.is_repeated and isinstance(value, list | tuple) else write(value)
+    return [write(one) for one in value] if wanted.is_repeated else write(value)
 
 
 def _message(descriptor: Any, value: Any) -> Any:

@@ -47,7 +47,11 @@ class AssembleContext(Request[Assembly]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportUsage(Request[UsageEffect]):
-    """Report the provider's counts for an assembly, and the items that the answer used."""
+    """Report the provider's counts for an assembly, and the items that the answer used.
+
+    The first report has the counts of the assembly's first call: estimates are learned from them. A later one replaces it in the
+    costs, so after several rounds of tools report the sums.
+    """
 
     reads = Whole(UsageEffect)
     receipt_id: str

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -142,6 +144,56 @@ def test_deadline_that_is_no_number_is_refused_by_name() -> None:
     stance = Stance(deadline_s="5")  # type: ignore[arg-type]  # the wrong type is the test
     with Sidecar("127.0.0.1:1", "t", stance=stance) as client, pytest.raises(RequestUnusable, match="is '5'; give"):
         client.get_tenant()
+
+
+UNTYPED: Any = requests  # the wrong types are the tests
+TURN: Any = NewTurn(client_turn_id="1", role="user", text="Hi")
+NOT_SENDABLE: list[tuple[Any, str]] = [
+    (UNTYPED.AppendTurns(thread_id=UUID(int=7), turns=[TURN]), "thread_id: is of type UUID; pass a text."),
+    (UNTYPED.AppendTurns(thread_id="t", turns=TURN), "turns: is of type NewTurn; pass a list."),
+    (UNTYPED.AppendTurns(thread_id="t", turns=(one for one in [TURN])), "turns: is of type generator; pass a list."),
+    (
+        UNTYPED.AppendTurns(thread_id="t", turns=[TURN, replace(TURN, client_turn_id=2)]),
+        "turns[1].client_turn_id: is of type int; pass a text.",
+    ),
+    (
+        UNTYPED.AppendTurns(thread_id="t", turns=[replace(TURN, said_time="2026-01-01T00:00:00Z")]),
+        "turns[0].said_time: is of type str; pass a datetime.",
+    ),
+    (
+        UNTYPED.AppendTurns(thread_id="t", turns=[replace(TURN, parts=["Hi"])]),
+        "turns[0].parts[0]: is of type str; pass a ToolCall or a ToolResult.",
+    ),
+    (
+        UNTYPED.AppendTurns(thread_id="t", turns=[Message("user", "Hi")]),
+        "turns[0]: is of type Message; pass a NewTurn.",
+    ),
+    (UNTYPED.Retain(memories=["I like pears."]), "memories[0]: is of type str; pass a NewMemory."),
+    (
+        UNTYPED.AssembleContext(message="m", model_id="m", tools=[{"name": "search"}]),
+        "tools: is of type list; pass the text that is sent, such as json.dumps(tools), or its number of tokens.",
+    ),
+    (
+        UNTYPED.AssembleContext(message="m", model_id="m", overrides=["memory.enabled"]),
+        "overrides: is of type list; pass knobs by name.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("request_", "told"), NOT_SENDABLE)
+def test_value_of_another_type_is_refused_with_its_place_and_the_remedy(request_: Any, told: str) -> None:
+    with pytest.raises(RequestUnusable) as refused:
+        message_of(request_, Stance())
+    assert str(refused.value) == told
+    assert refused.value.field == told.partition(":")[0]
+
+
+def test_any_collection_of_values_is_sent() -> None:
+    by_id = {"1": TURN, "2": replace(TURN, client_turn_id="2")}
+    sent: Any = message_of(UNTYPED.AppendTurns(thread_id="t", turns=by_id.values()), Stance())
+    assert [turn.client_turn_id for turn in sent.turns] == ["1", "2"]
+    seen: Any = message_of(UNTYPED.AssembleContext(message="m", model_id="m", seen_item_ids={"i"}), Stance())
+    assert list(seen.seen_item_ids) == ["i"]
 
 
 def test_package_says_that_it_has_types() -> None:

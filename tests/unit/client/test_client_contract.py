@@ -206,7 +206,7 @@ class TestWriting:
             (requests.Retain(memories=[NewMemory(text="x", occurred_time=BEYOND)]), "memories"),
             (requests.Retain(memories=[NewMemory(text="x", metadata={"a": 10**400})]), "memories"),
             (requests.AssembleContext(message="m", model_id="m", seen_item_ids="i-1"), "seen_item_ids"),
-            (requests.Retain(memories=[NewMemory(text="x", turn_ids="t-1")]), "memories"),
+            (requests.Retain(memories=[NewMemory(text="x", turn_ids="t-1")]), "memories[0].turn_ids"),
         ],
     )
     def test_unsendable_value_is_refused_by_name(self, request_: Any, field: str) -> None:
