@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from typing import Any, Final
 
 import urllib3
@@ -34,13 +35,11 @@ def bound(client: Any, bounds: BodyBounds) -> None:
 
 
 def _sent(client: Any, bounds: BodyBounds, request: Any, **_: Any) -> Any:
-    """Send a request in place of botocore. It sends requests for files itself."""
-    if request.stream_output:
-        return None
+    """Send a request in place of botocore, which would read the body itself or let the caller do so."""
     request.stream_output = True
     answer = client._endpoint.http_session.send(request)  # noqa: SLF001  # only it knows the proxies and certificates
     try:
-        body = _Body(answer.raw, bounds)
+        body = _Body(_read(answer.raw, bounds))
     except (TimeoutError, urllib3.exceptions.TimeoutError) as error:
         raise aws.ReadTimeoutError(endpoint_url=request.url, error=error) from error
     except (urllib3.exceptions.HTTPError, OSError) as error:
@@ -50,20 +49,22 @@ def _sent(client: Any, bounds: BodyBounds, request: Any, **_: Any) -> Any:
     return AWSResponse(answer.url, answer.status_code, answer.headers, body)
 
 
-class _Body:
-    """An answer's bytes, read within their bounds."""
+def _read(raw: Any, bounds: BodyBounds) -> bytes:
+    """Return an answer's bytes, read within their bounds; the connection is returned to its pool if they are whole."""
+    read, ends_s = bytearray(), time.monotonic() + bounds.seconds
+    while part := raw.read1(_READ_BYTES):
+        read += part
+        if len(read) > bounds.most_bytes:
+            raise AnswerTooLarge
+        if time.monotonic() > ends_s:
+            raise TimeoutError
+    raw.release_conn()
+    return bytes(read)
 
-    def __init__(self, raw: Any, bounds: BodyBounds) -> None:
-        """Read the bytes, and return the connection to its pool if they are whole."""
-        self._bytes, ends_s = bytearray(), time.monotonic() + bounds.seconds
-        while part := raw.read1(_READ_BYTES):
-            self._bytes += part
-            if len(self._bytes) > bounds.most_bytes:
-                raise AnswerTooLarge
-            if time.monotonic() > ends_s:
-                raise TimeoutError
-        raw.release_conn()
+
+class _Body(BytesIO):
+    """An answer's bytes."""
 
     def stream(self) -> list[bytes]:
         """Return the bytes, as botocore reads them."""
-        return [bytes(self._bytes)]
+        return [self.getvalue()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,15 @@ from models.embedding.embedder import Embedder
 from models.embedding.openai_embedding import EmbeddingModel, openai_embedder
 from models.embedding.remote_embedding import RemoteEmbedder
 from models.embedding.titan import TITAN_V2, titan_embedder
-from models.errors import AccessDenied, EmbedderClosed, ModelUnavailable, PromptTooLong, Throttled, VectorsUnusable
+from models.errors import (
+    AccessDenied,
+    EmbedderClosed,
+    ModelTimeout,
+    ModelUnavailable,
+    PromptTooLong,
+    Throttled,
+    VectorsUnusable,
+)
 from models.transport.bedrock_runtime import BedrockConfig
 from models.transport.openai_client import OpenAIConfig
 from tests.stand_ins.bedrock_format import hashed_vector
@@ -27,6 +36,7 @@ from tests.stand_ins.model_script import (
     Raw,
     Say,
     Throttle,
+    Trickle,
     Vectors,
 )
 from tests.stand_ins.model_server import ModelServer
@@ -98,6 +108,21 @@ async def test_vector_cache_is_bounded(site: ModelServer) -> None:
 async def test_texts_are_sent_in_batches(compatible_embedder: Embedder, site: ModelServer) -> None:
     await compatible_embedder.embed([f"text {n}" for n in range(150)])
     assert sorted(len(ask.texts) for ask in site.asks) == [22, 64, 64]
+
+
+async def test_answer_of_titan_that_trickles_or_is_too_large_ends_its_call(site: ModelServer, aws_keys: None) -> None:
+    config = BedrockConfig("eu-west-1", site.url, max_calls=1, read_timeout_s=0.5)
+    titan = titan_embedder(config, patience=replace(HASTY, max_attempts=1))
+    gate = Gate()
+    site.then(Trickle(gate), Raw(b" " * 2**25 + b"{}"))
+    with pytest.raises(ModelTimeout):
+        await titan.embed(["boat"])
+    assert not gate.opened.is_set()
+    with pytest.raises(ModelUnavailable, match="AnswerTooLarge"):
+        await titan.embed(["boat"])
+    assert (await titan.embed(["boat"])).shape == (1, titan.dimensions)
+    gate.open()
+    await titan.close()
 
 
 async def test_blank_text_has_a_vector_too(embedder: Embedder, site: ModelServer) -> None:
