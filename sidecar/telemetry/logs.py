@@ -128,7 +128,8 @@ def _write(descriptor: int, line: bytes) -> None:
 
 def log_to_stderr(level: str, *, process: str = "") -> None:
     """Send every log record of `level` and above to standard error as JSON lines, with the process's name if it has one."""
-    handler = PatientHandler(sys.stderr.fileno())
+    # Python has no standard error if the process was begun with it closed.
+    handler = PatientHandler(sys.stderr.fileno()) if sys.stderr else logging.NullHandler()
     handler.setFormatter(JsonLines(process))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # While the collector is unavailable, the exporter would log each dropped span.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any, TextIO
@@ -13,10 +15,20 @@ import pytest
 
 from sidecar.telemetry import logs
 from sidecar.telemetry.logs import JsonLines, PatientHandler
+from tests.support.places import ROOT
 
 LONG = "x" * 1_000
 MANY = 10_000  # of the long lines: more than wait for a reader
 SOME = 100
+
+SAY_AND_END = """
+import logging
+from sidecar.telemetry.logs import log_to_stderr
+log_to_stderr('INFO')
+for _ in range(3_000):
+    logging.info('x' * 1_000)
+raise SystemExit(3)
+"""
 
 
 @pytest.fixture
@@ -104,6 +116,15 @@ def test_record_that_cannot_be_formatted_breaks_no_caller(
     log.info("end")
     assert [line["event"] for line in lines_of(reader, until="end")] == ["end"]
     assert "TypeError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("redirected", "written"), [("2>&1", 3_000), ("2>&-", 0)], ids=["open", "closed"])
+def test_every_line_before_the_end_of_a_process_is_written_if_standard_error_is_open(
+    redirected: str, written: int
+) -> None:
+    command = f'"{sys.executable}" -c "{SAY_AND_END}" {redirected}'
+    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.count(LONG)) == (3, written)
 
 
 def test_writing_ends_with_the_process(log: logging.Logger) -> None:
