@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -41,6 +40,7 @@ from sidecar.runtime import database, embedders, memory_trimming, open_files
 from sidecar.runtime.database import Database
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
+from sidecar.runtime.stopping import StopRequest, stopped_by_signals
 from sidecar.runtime.supervisor import Supervisor
 from sidecar.services.audit import AuditLog
 from sidecar.services.compiles import Progress
@@ -88,26 +88,30 @@ class App:
 async def serve(settings: Settings, watch: Watch, part: Part = Part()) -> None:  # noqa: B008  # frozen
     """Serve until SIGTERM or SIGINT, then drain: health says NOT_SERVING, running calls get the grace period to end.
 
-    A part of a service with several processes also ends with its parent.
+    A signal during the start ends it, whatever it waits for. A part of a service with several processes also ends with its
+    parent.
     """
     open_files.raise_limit()
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    if not part.is_whole:
-        end_with_parent(stop.set, within_s=2 * settings.drain_grace_s)
-    part = replace(part, embeds=part.has_upkeep and not settings.worker)
+    async with stopped_by_signals() as stopping:
+        if not part.is_whole:
+            end_with_parent(stopping.request, within_s=2 * settings.drain_grace_s)
+        await _serve_until_stopped(
+            settings, watch, replace(part, embeds=part.has_upkeep and not settings.worker), stopping
+        )
+
+
+async def _serve_until_stopped(settings: Settings, watch: Watch, part: Part, stopping: StopRequest) -> None:
     async with (
         running(part.settings(settings), watch=watch, is_warmed=True, part=part) as app,
         working(part.settings(settings), app.database, watch.figures) as worker,
     ):
         calm_collector()
+        stopping.has_started()
         http_addresses = {"http": app.http_address, "console": app.console_address}
         log.info("serving", extra={"addresses": list(app.addresses), **http_addresses})
         if not part.is_whole:
             tell_serving(tuple(app.addresses), http_addresses)
-        await stop.wait()
+        await stopping.requested.wait()
         log.info("draining", extra={"grace_s": settings.drain_grace_s})
         # Concurrently: a worker in the middle of a batch must not delay refusing new calls.
         await asyncio.gather(app.server.stop(settings.drain_grace_s), worker.stop())

@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import shutil
-import signal
 import socket
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from sidecar.rpc.transport.listen import MAX_SOCKET_PATH_BYTES, check_listen_add
 from sidecar.runtime import child_process, database
 from sidecar.runtime.errors import ProcessNotStarted, SettingInvalid
 from sidecar.runtime.settings import Settings
+from sidecar.runtime.stopping import stopped_by_signals
 from sidecar.runtime.supervisor import pause_after
 
 log = logging.getLogger(__name__)
@@ -41,12 +41,8 @@ async def serve_with(settings: Settings, count: int) -> None:
 
     Raises a StartRefused, and ProcessNotStarted for a process that ends before it serves.
     """
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     check_settings(settings)
-    async with AsyncExitStack() as stack:
+    async with stopped_by_signals() as stopping, AsyncExitStack() as stack:
         listen = stack.enter_context(_reserved(settings.listen))
         _remove_sockets(listen, above=count)
         where = await stack.enter_async_context(database.opened(settings, connections=_connections(settings, count)))
@@ -60,7 +56,8 @@ async def serve_with(settings: Settings, count: int) -> None:
         }
         names = [*map(str, range(1, count + 1)), HTTP]
         children = [_Child(name, directory, environment, settings.drain_grace_s) for name in names]
-        await _keep(children, stop, settings.drain_grace_s)
+        stopping.has_started()
+        await _keep(children, stopping.requested, settings.drain_grace_s)
 
 
 async def _keep(children: Sequence[_Child], stop: asyncio.Event, grace_s: float) -> None:
@@ -80,6 +77,9 @@ async def _keep(children: Sequence[_Child], stop: asyncio.Event, grace_s: float)
             )
         await _first(*tasks, stopping)
         log.info("draining", extra={"grace_s": grace_s})
+    except ProcessNotStarted:
+        if not stop.is_set():  # Ctrl-C reaches the children too, and ends their start
+            raise
     finally:
         for task in (*tasks, stopping):
             task.cancel()

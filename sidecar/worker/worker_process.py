@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -32,6 +31,7 @@ from sidecar.runtime import child_process, database, embedders, language_models,
 from sidecar.runtime.database import Database
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
+from sidecar.runtime.stopping import StopRequest, stopped_by_signals
 from sidecar.runtime.supervisor import Supervisor, pause_after
 from sidecar.services.aging.decay import KIND as DECAY_KIND
 from sidecar.services.aging.decay import decay_policy
@@ -72,9 +72,10 @@ PROVIDERS = {language_models.BEDROCK: "aws.bedrock", language_models.OPENAI: "op
 async def work(settings: Settings, watch: Watch | None = None, *, ends_with_parent: bool = False) -> None:
     """Work until SIGTERM or SIGINT; then claim no more jobs, and finish or release running ones within the grace period.
 
-    With `ends_with_parent`, also stop when standard input ends, and report jobs on standard output.
+    A signal during the start ends it. With `ends_with_parent`, also stop when standard input ends, and report jobs on standard
+    output.
     """
-    async with AsyncExitStack() as stack:
+    async with stopped_by_signals() as stopping, AsyncExitStack() as stack:
         where = await stack.enter_async_context(database.opened(settings))
         await database.check(where)
         pools = await open_pools(where.dsn, _pools_config(settings))
@@ -94,7 +95,9 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         }
         on_finished = partial(_on_finished, clock, watch, _write_tally if ends_with_parent else None)
         worker = Worker(pool, _traced(engine, clock), options, by_kind, on_finished)
-        _stop_on_signals(worker)
+        stopping.has_started()
+        stopped = asyncio.create_task(_stop_on_request(stopping, worker))
+        stack.callback(stopped.cancel)
         supervisor = Supervisor()
         stack.push_async_callback(supervisor.stop)
         listener = notices.Listener(on_notice=lambda _: worker.wake(), on_connected=worker.wake)
@@ -138,9 +141,9 @@ async def _reporting_handlers(
     }
 
 
-def _stop_on_signals(worker: Worker) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, worker.stop)
+async def _stop_on_request(stopping: StopRequest, worker: Worker) -> None:
+    await stopping.requested.wait()
+    worker.stop()
 
 
 async def _stop_with_parent(worker: Worker) -> None:

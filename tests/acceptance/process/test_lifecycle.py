@@ -31,13 +31,15 @@ from sidecar.runtime.errors import FenceKeyMissing
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
+from store.db.migrate import take_lock
 from store.db.postgres import direct
 from store.embedded import postmaster
 from store.embedded.layout import Layout
+from store.embedded.server import EmbeddedPostgres
 from tests.support.databases import new_directory
 from tests.support.served.site import Caller
 from tests.support.served.turns import BOAT, THREAD, asking, assembled, knobs, said, statuses
-from tests.support.waiting import until
+from tests.support.waiting import until, until_equal
 
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
 PATIENCE_S = 60.0
@@ -93,7 +95,7 @@ async def serving(data_dir: Path) -> AsyncIterator[Process]:
         process.wait()
 
 
-def _started(data_dir: Path) -> tuple[subprocess.Popen[bytes], str]:
+def _started(data_dir: Path, *command: str) -> tuple[subprocess.Popen[bytes], str]:
     address = f"unix:{data_dir}/sockets/{secrets.token_hex(4)}"
     environment = {
         "SIDECAR_DATA_DIR": str(data_dir),
@@ -102,8 +104,8 @@ def _started(data_dir: Path) -> tuple[subprocess.Popen[bytes], str]:
         "SIDECAR_DRAIN_GRACE_S": str(GRACE_S),
         "SIDECAR_DEADLINE_S": str(PATIENCE_S),
     }
-    command = [sys.executable, "-m", "sidecar", "serve"]
-    return subprocess.Popen(command, env={"PATH": os.defpath, **environment}, stderr=subprocess.DEVNULL), address
+    program = [sys.executable, "-m", "sidecar", *(command or ("serve",))]
+    return subprocess.Popen(program, env={"PATH": os.defpath, **environment}, stderr=subprocess.DEVNULL), address
 
 
 async def test_stop_signal_drains_calls_reports_not_serving_and_stops_the_database(data_dir: Path) -> None:
@@ -125,6 +127,25 @@ async def test_stop_signal_drains_calls_reports_not_serving_and_stops_the_databa
         assert statuses(await under_way)["MEMORY"] == "OK"
         assert await one.ended() == 0
         assert postmaster.serving_pid(data_dir / "pgdata") is None
+
+
+@pytest.mark.parametrize("command", [("serve",), ("serve", "--processes", "2"), ("worker",)], ids=" ".join)
+async def test_stop_signal_ends_a_start_that_waits(data_dir: Path, command: tuple[str, ...]) -> None:
+    async with EmbeddedPostgres(data_dir) as server, connected(data_dir) as migrating:
+        await take_lock(migrating)
+        process, _ = _started(data_dir, *command)
+        try:
+            await until_trying_to_migrate(migrating)
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(process.wait, PATIENCE_S) == 0
+        finally:
+            process.kill()
+            process.wait()
+        others = (
+            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+        await until_equal(lambda: migrating.fetchval(others), 0)
+        assert await server.start(), "the server runs on for its other user"
 
 
 async def test_every_acknowledged_write_survives_a_kill(data_dir: Path) -> None:
@@ -186,6 +207,14 @@ async def until_waiting(data_dir: Path) -> None:
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
     async with connected(data_dir) as connection:
         await until(lambda: connection.fetchval(waiting))
+
+
+async def until_trying_to_migrate(other: asyncpg.Connection[asyncpg.Record]) -> None:
+    """Wait until another process tries to take the lock of schema changes."""
+    trying = (
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%' AND pid <> pg_backend_pid()"
+    )
+    await until(lambda: other.fetchval(trying))
 
 
 @asynccontextmanager
