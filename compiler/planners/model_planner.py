@@ -179,11 +179,11 @@ class ModelPlanner:
         if kept is not None:
             self.meter.count(kept, of_pass, is_kept=True)
             self.on_question(ModelQuestion(request, of_pass, self.now(), kept, is_kept=True))
-            return kept
+            return _cleaned(kept, question)
         await self._check()
         answer = await self._bought(request, question, of_pass)
         await self._keep(key, answer, seen, of_pass)
-        return answer
+        return _cleaned(answer, question)
 
     async def _check(self) -> None:
         """Raise CostCeilingReached if a ceiling forbids the call; the tenant's other jobs share the daily one."""
@@ -195,7 +195,7 @@ class ModelPlanner:
     async def _bought(self, request: ConverseRequest, question: Prompt, of_pass: str) -> ConverseAnswer:
         began_at = self.now()
         try:
-            answer = _cleaned(await self.model.converse(request), question)
+            answer = await self.model.converse(request)
             _check_content(answer, question)
         except AnswerUnusable as error:
             self.on_question(ModelQuestion(request, of_pass, began_at, error.answer, type(error).__name__))
@@ -244,7 +244,7 @@ class ModelPlanner:
 
 
 def _cleaned(answer: ConverseAnswer, question: Prompt) -> ConverseAnswer:
-    """Return the answer as it is read and cached: a plan without citations in its prose."""
+    """Return the answer as it is read: a plan without citations in its prose."""
     if question.schema is None or answer.parsed is None:
         return answer
     return replace(answer, parsed=without_handles(answer.parsed, question.handles, question.user))
