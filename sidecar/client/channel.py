@@ -148,7 +148,7 @@ def opened(
         ("grpc.keepalive_time_ms", KEEPALIVE_MS),
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.initial_reconnect_backoff_ms", 100),
-        ("grpc.max_reconnect_backoff_ms", 5_000),
+        ("grpc.max_reconnect_backoff_ms", 1_000),
     ]
     if tls is None:
         # A proxy of the environment is for other machines, and a plaintext channel never leaves this one.

@@ -248,11 +248,32 @@ def _stretches(conversation: Conversation, *, is_one_text: bool = False) -> list
         replace(turn, is_cache_point=any(turn is end for end in ends))
         for turn in (*conversation.history, *prompt, *conversation.tool_turns)
     ]
+    if conversation.has_tools:
+        turns = [one for turn in turns for one in _rounds_apart(turn)]
     spoken = [turn for turn in turns if turn.role != "system" and (turn.parts or turn.text.strip())]
     sides = [list(side) for _, side in groupby(spoken, key=_is_assistant)]
     pairs = [_answered(asked, answered) if conversation.has_tools else [] for asked, answered in pairwise(sides)]
     around = zip(sides, [*pairs, []], [[], *pairs], strict=True)
     return _with_sendable_ids([_stretch(side, asked=asked, answered=answered) for side, asked, answered in around])
+
+
+def _rounds_apart(turn: Message) -> list[Message]:
+    """Return an assistant's turn that holds results of its own calls as its calls, their results, and the rest.
+
+    Some frameworks store a whole round as one turn, but providers take results only from the user's side.
+    """
+    asked = {part.id for part in turn.parts if isinstance(part, ToolCall)}
+    told = {part.call_id for part in turn.parts if isinstance(part, ToolResult)}
+    if not _is_assistant(turn) or not asked & told:
+        return [turn]
+    calls = tuple(part for part in turn.parts if isinstance(part, ToolCall) and part.id in told)
+    results = tuple(part for part in turn.parts if isinstance(part, ToolResult) and part.call_id in asked)
+    rest = tuple(part for part in turn.parts if part not in calls and part not in results)
+    return [
+        replace(turn, text="", parts=calls, is_cache_point=False),
+        replace(turn, role="tool", text="", parts=results, is_cache_point=False),
+        replace(turn, parts=rest),
+    ]
 
 
 def _turns_to_cache(conversation: Conversation) -> list[Message]:

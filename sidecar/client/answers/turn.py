@@ -17,6 +17,8 @@ from sidecar.client.shapes import Conversation, Message, SystemBlock
 
 V = TypeVar("V")
 
+_ROLES_OF_A_ROUND = ("assistant", "tool", "user")
+
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
@@ -209,16 +211,15 @@ class Assembly:
 
 
 def _message(turn: Message | NewTurn) -> Message:
-    """Return a tool turn as the message to send. Raises TypeError for another value, such as a provider's own message."""
-    match turn:
-        case Message():
-            return turn
-        case NewTurn():
-            return Message(turn.role, turn.text, tuple(turn.parts))
-        case _:
-            raise TypeError(
-                f"tool_turns: has a value of type {type(turn).__name__}; pass each as a Message or a NewTurn."
-            )
+    """Return a tool turn as the message to send.
+
+    Raises TypeError for another value, such as a provider's own message, and ValueError for a role that would lose its content.
+    """
+    if not isinstance(turn, Message | NewTurn):
+        raise TypeError(f"tool_turns: has a value of type {type(turn).__name__}; pass each as a Message or a NewTurn.")
+    if turn.role not in _ROLES_OF_A_ROUND:
+        raise ValueError(f"tool_turns: has the role {turn.role!r}; send one of {', '.join(_ROLES_OF_A_ROUND)}.")
+    return turn if isinstance(turn, Message) else Message(turn.role, turn.text, tuple(turn.parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,12 @@ def test_a_providers_own_message_among_the_tool_turns_is_refused() -> None:
         ASSEMBLY.to_openai("Go", tool_turns=turns)
 
 
+@each("role", ["ai", "function", "system", ""])
+def test_a_role_that_no_round_has_is_refused_among_the_tool_turns(role: str) -> None:
+    with pytest.raises(ValueError, match=f"tool_turns: has the role '{role}'; send one of assistant, tool, user"):
+        ASSEMBLY.to_openai("Go", tool_turns=[Message(role, "Looking.")])
+
+
 def test_an_empty_message_is_refused_by_a_public_error() -> None:
     with pytest.raises(EmptyMessage):
         ASSEMBLY.to_openai("")

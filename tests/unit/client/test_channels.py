@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.client.channel import Channels
+from sidecar.client.channel import Channels, opened
 
 
 class Clock:
@@ -37,6 +37,18 @@ def test_calls_go_round_as_many_channels_as_were_asked_for() -> None:
     round_ = Channels(open_one, "127.0.0.1:7433", at_port=3)
     assert opened == ["127.0.0.1:7433"] * 3
     assert sorted(drawn(round_, 3)) == sorted(drawn(round_, 3)) == round_.all()
+
+
+def test_service_that_is_back_is_found_within_about_a_second() -> None:
+    class Library:
+        options: tuple[tuple[str, int | str], ...] = ()
+
+        def insecure_channel(self, target: str, options: list[tuple[str, int | str]]) -> None:
+            self.options = tuple(options)
+
+    library = Library()
+    opened(library, "127.0.0.1:7433", tls=None, repeatable=())
+    assert dict(library.options)["grpc.max_reconnect_backoff_ms"] == 1_000
 
 
 def test_failed_channel_rests_longer_each_time_until_it_answers(clock: Clock) -> None:

@@ -241,6 +241,30 @@ class TestEveryShape:
             again = shape(replace(asked, tool_turns=(*asked.tool_turns, call(made), result(made))))["messages"]
             assert again[: len(first)] == first
 
+    def test_a_round_stored_as_one_turn_is_sent_as_calls_results_and_text(self, shape: Shape) -> None:
+        parts = (ToolCall("a", "search", {"n": 1}), ToolResult("a", "one"), ToolCall("b", "search", {"n": 2}))
+        whole = Message("assistant", "Both.", (*parts, ToolResult("b", "two")))
+        asked = (call("a", n=1), call("b", n=2), result("a", "one"), result("b", "two"), said("assistant", "Both."))
+        history = said("user", "Go")
+        for max_points in (0, 4):
+            sent = shape(
+                Conversation("And?", (history, replace(whole, is_cache_point=True)), max_cache_points=max_points)
+            )
+            apart = (history, *asked[:-1], replace(asked[-1], is_cache_point=True))
+            assert sent == shape(Conversation("And?", apart, max_cache_points=max_points))
+
+    def test_a_call_without_its_result_stays_a_note_beside_a_round_stored_as_one_turn(self, shape: Shape) -> None:
+        parts = (
+            ToolCall("a", "search", {}),
+            ToolCall("b", "mail", {}),
+            ToolResult("a", "one"),
+            ToolResult("c", "lost"),
+        )
+        request = str(shape(Conversation("And?", (said("user", "Go"), Message("assistant", "", parts)))))
+        assert "[called mail with {}]" in request
+        assert "[a tool answered: lost]" in request
+        assert "[called search" not in request
+
     def test_callers_may_change_a_request_without_changing_the_next(self, shape: Shape) -> None:
         history = (said("user", "Go"), Message("assistant", "Gone.", is_cache_point=True))
         asked = Conversation("And now?", history, RECALLED)
