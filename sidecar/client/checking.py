@@ -37,8 +37,27 @@ def _check_field(wanted: Any, value: Any, path: str) -> None:
     for name, one in _each(wanted, value, path):
         if wanted.message_type is not None:
             _check_message(wanted.message_type, one, name)
-        elif wanted.type == FieldDescriptor.TYPE_STRING and not isinstance(one, str):
-            raise _unusable(name, one, "a text")
+        elif wanted.enum_type is not None:
+            _check_word(wanted.enum_type, one, name)
+        elif wanted.type == FieldDescriptor.TYPE_STRING:
+            _check_text(one, name)
+
+
+def _check_text(value: Any, path: str) -> None:
+    if not isinstance(value, str):
+        raise _unusable(path, value, "a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        problem = f"is not valid Unicode at character {error.start}; decode it with errors='replace'"
+        raise _refused(path, problem) from error
+
+
+def _check_word(enum: Any, value: Any, path: str) -> None:
+    prefix = enum.values[0].name.removesuffix("UNSPECIFIED")
+    words = [one.name.removeprefix(prefix).lower() for one in enum.values[1:]]
+    if value and str(value).lower() not in words:
+        raise _refused(path, f"is {str(value)[:40]!r}; send one of {', '.join(words)}")
 
 
 def _each(wanted: Any, value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -64,6 +83,8 @@ def _check_message(descriptor: Any, value: Any, path: str) -> None:
         check_types(value, descriptor, f"{path}.")
     elif not isinstance(value, types):
         raise _unusable(path, value, description)
+    elif isinstance(value, ToolResult):
+        _check_text(value.content, f"{path}.tool_result.content")
 
 
 def _has_fields_of(descriptor: Any, value: Any) -> bool:
@@ -71,5 +92,8 @@ def _has_fields_of(descriptor: Any, value: Any) -> bool:
 
 
 def _unusable(path: str, value: Any, wanted: str) -> RequestUnusable:
-    message = f"{path}: is of type {type(value).__name__}; pass {wanted}."
-    return RequestUnusable(message, code="INVALID_ARGUMENT", field=path)
+    return _refused(path, f"is of type {type(value).__name__}; pass {wanted}")
+
+
+def _refused(path: str, problem: str) -> RequestUnusable:
+    return RequestUnusable(f"{path}: {problem}.", code="INVALID_ARGUMENT", field=path)

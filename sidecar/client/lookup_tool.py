@@ -44,6 +44,8 @@ LOOKUP_TOOL: Mapping[str, Any] = {
 
 def lookup_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return a model's arguments as those of `query_brain_context`. Raises RequestUnusable with a text for the model."""
+    if not isinstance(arguments, Mapping):
+        raise RequestUnusable("the arguments are not a JSON object", code=_CODE)
     query, ids = arguments.get("query") or "", arguments.get("detail_ids") or ()
     if not isinstance(query, str):
         raise RequestUnusable("query is not a text", code=_CODE, field="query")

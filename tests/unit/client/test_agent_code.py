@@ -174,6 +174,18 @@ NOT_SENDABLE: list[tuple[Any, str]] = [
         UNTYPED.AppendTurns(thread_id="t", turns=[Message("user", "Hi")]),
         "turns[0]: is of type Message; pass a NewTurn.",
     ),
+    (
+        UNTYPED.AppendTurns(thread_id="t", turns=[TURN, replace(TURN, text="caf\udce9")]),
+        "turns[1].text: is not valid Unicode at character 3; decode it with errors='replace'.",
+    ),
+    (
+        UNTYPED.AppendTurns(thread_id="t", turns=[replace(TURN, parts=[ToolResult("c", "\ud800")])]),
+        "turns[0].parts[0].tool_result.content: is not valid Unicode at character 0; decode it with errors='replace'.",
+    ),
+    (
+        UNTYPED.AssembleContext(message="m", model_id="m", detail="all"),
+        "detail: is 'all'; send one of context, items, decisions.",
+    ),
     (UNTYPED.Retain(memories=["I like pears."]), "memories[0]: is of type str; pass a NewMemory."),
     (
         UNTYPED.AssembleContext(message="m", model_id="m", tools=[{"name": "search"}]),

@@ -12,6 +12,7 @@ from sidecar.client.answers.brain import BrainAnswer, BrainDetail, BrainHit, Bra
 from sidecar.client.contract import METHODS
 from sidecar.client.lookup_tool import LOOKUP_TOOL, looked_up, lookup_arguments
 from sidecar.client.requests.request import Request
+from tests.support.each import each
 
 
 def test_definition_is_plain_json_and_names_the_arguments() -> None:
@@ -28,6 +29,12 @@ def test_arguments_that_cannot_be_used_name_their_field(given: dict[str, Any], f
     with pytest.raises(RequestUnusable) as refused:
         lookup_arguments(given)
     assert refused.value.field == field
+
+
+@each("given", [None, [], "Helios", 3])
+def test_arguments_that_are_no_object_are_refused_with_a_text_for_the_model(given: Any) -> None:
+    with pytest.raises(RequestUnusable, match="the arguments are not a JSON object"):
+        lookup_arguments(given)
 
 
 def test_arguments_are_cut_to_what_the_service_takes() -> None:
