@@ -173,9 +173,10 @@ def _anthropic_content(stretch: _Stretch) -> list[dict[str, Any]]:
 
 
 def to_openai(conversation: Conversation) -> dict[str, Any]:
-    """Return `messages` for OpenAI Chat Completions and compatible APIs, some of which accept only one text as content.
+    """Return `messages` for OpenAI Chat Completions and compatible APIs.
 
-    These providers cache prefixes of requests automatically. Raises EmptyMessage.
+    Some of these accept only one text as content, and some models' templates refuse two messages of one role in a row, such as
+    those of a user whose first message got no answer. They cache prefixes of requests automatically. Raises EmptyMessage.
     """
     system = "\n\n".join(text for text, _ in _system_texts(conversation))
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
@@ -183,11 +184,12 @@ def to_openai(conversation: Conversation) -> dict[str, Any]:
         messages += [
             {"role": "tool", "tool_call_id": result.call_id, "content": result.content} for result in stretch.results
         ]
-        messages += [{"role": stretch.role, "content": text} for text in stretch.texts]
+        text = "\n\n".join(stretch.texts) or None
         if stretch.calls:
-            content = messages.pop()["content"] if stretch.texts else None
             calls = [_openai_call(call) for call in stretch.calls]
-            messages.append({"role": "assistant", "content": content, "tool_calls": calls})
+            messages.append({"role": "assistant", "content": text, "tool_calls": calls})
+        elif text:
+            messages.append({"role": stretch.role, "content": text})
     return {"messages": messages}
 
 

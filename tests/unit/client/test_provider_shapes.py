@@ -210,6 +210,15 @@ class TestOpenAI:
             {"role": "user", "content": "<pages>\n<facts>\nAnd now?"},
         ]
 
+    def test_neighbours_of_one_role_are_one_message(self) -> None:
+        history = (said("user", "One"), said("user", "Two"), said("assistant", "A"), said("assistant", "B"))
+        messages = to_openai(Conversation("And?", (*history, said("user", "Three")), RECALLED))["messages"]
+        assert messages[1:] == [
+            {"role": "user", "content": "One\n\nTwo"},
+            {"role": "assistant", "content": "A\n\nB"},
+            {"role": "user", "content": "Three\n\n<pages>\n<facts>\nAnd?"},
+        ]
+
     def test_call_without_text_has_no_content(self) -> None:
         messages = to_openai(Conversation("Hi", WEATHER))["messages"]
         assert messages[1]["content"] is None
