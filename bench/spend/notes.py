@@ -2,8 +2,8 @@
 
 `notes.json` holds stores of a hundred notes, as agents of different kinds keep them, written by people who did not know how notes
 are recalled. No weights were fitted on them. The bars of `sensitivity` and the subjects of its training notes were chosen with
-all stores in view but the last three. Each has direct questions and tasks with the notes that they need, questions and tasks that
-no note bears on (half with a word of one), and small talk.
+all stores in view but the last three; with these, only how lenience depends on the question. Each has direct questions and tasks
+with the notes that they need, questions and tasks that no note bears on (half with a word of one), and small talk.
 """
 
 from __future__ import annotations

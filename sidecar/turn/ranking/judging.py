@@ -55,7 +55,7 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     fit = [_levelled(one, reading) for one in offered]
     ranked = rank(reading, fit)
     likenesses = likenesses_of(ranked, reading, fit)
-    judgements = zip(ranked.relevances, ranked.features(_lenient(likenesses, fit, reading)), strict=True)
+    judgements = zip(ranked.relevances, ranked.features(with_lenience(likenesses, ranked, reading, fit)), strict=True)
     judgements_of = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in offered}
     ordered = tuple(_ordered(report, judgements_of.get(id(report.candidates), {})) for report in reports)
     relevances = (
@@ -175,17 +175,18 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
     return [None if one != one else one for one in likeness]  # noqa: PLR0124 - NaN is unequal to itself
 
 
-def _lenient(
-    likenesses: Sequence[float | None], candidates: Sequence[Candidates], reading: Reading
+def with_lenience(
+    likenesses: Sequence[float | None], ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]
 ) -> list[float | None]:
     """Return the likenesses, those of memories raised or lowered by how sensitive they are (see `lenience`).
 
     In a language that the embedder hardly knows, its vectors do not tell.
     """
     known = 1 - reading.blind
+    aloof = (1 - ranked.leaning) * aloofness(reading.personal, 0.0, embedder=reading.embedder)
     addends = np.concatenate(
         [
-            known * lenience(one.sensitivity, reading.embedder) if one.sensitivity else np.zeros(len(one.ids))
+            known * lenience(one.sensitivity, aloof, reading.embedder) if one.sensitivity else np.zeros(len(one.ids))
             for one in candidates
         ]
         or [np.zeros(0)]

@@ -25,13 +25,15 @@ FILES: Final = {
 }
 """By embedder, the file of the fitted weights and their origin."""
 
-LENIENCE: Final = 0.2
-"""How much less like the question a memory may be that is certainly not sensitive. With more, questions that no note answers
-bring notes back, and hardly more of those that answer others are found.
+MOST_LENIENT: Final = 0.2
+"""How much less like the question a memory may be, at most, that is certainly not sensitive. With more, questions that no note
+answers bring notes back, and hardly more of those that answer others are found.
 """
 
-_STRICTNESS: Final = 0.05  # how much more like it one must be that certainly is
-_PER_LOG_ODDS = 2.0
+# A question about the user's own life finds its memories without lenience, which would only add others.
+_OF_ALOOFNESS: Final = 1.5
+_STRICTNESS: Final = 0.05  # how much more like it a memory must be that certainly is sensitive
+_PER_LOG_ODDS: Final = 2.0
 
 
 class SensitivityWeights(NamedTuple):
@@ -50,10 +52,13 @@ SENSITIVITY: Final = {name: _read(path) for name, path in FILES.items()}
 """By embedder, the fitted weights. The `vector` of each is the probe of its memories."""
 
 
-def lenience(products: Sequence[float | None], embedder: str) -> NDArray[np.float64]:
-    """Return the addend to the likeness of each memory, from -0.05 if it is sensitive to 0.2 if it is not, given the products of
-    their vectors with the probe; 0 if a product is unknown.
+def lenience(products: Sequence[float | None], aloofness: float, embedder: str) -> NDArray[np.float64]:
+    """Return the addend to the likeness of each memory, given the products of their vectors with the probe. `aloofness` is how
+    much more like the question a text must be because the question is not about the user's own life.
+
+    The addend is -0.05 for a sensitive memory, and 1.5 times the aloofness, at most 0.2, for one that is not; 0 if its product is
+    unknown.
     """
     odds = np.array([np.nan if one is None else one for one in products], np.float64) + SENSITIVITY[embedder].bias
-    share = 1 / (1 + np.exp(-np.clip(_PER_LOG_ODDS * odds, -35, 35)))
-    return np.nan_to_num(LENIENCE - (LENIENCE + _STRICTNESS) * share)
+    sensitive = 1 / (1 + np.exp(-np.clip(_PER_LOG_ODDS * odds, -35, 35)))
+    return np.nan_to_num((1 - sensitive) * min(MOST_LENIENT, _OF_ALOOFNESS * aloofness) - sensitive * _STRICTNESS)

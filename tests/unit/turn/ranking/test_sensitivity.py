@@ -14,13 +14,14 @@ from models.embedding.vector_parts import MINILM
 from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
-from sidecar.turn.message.reading import Reading, read
-from sidecar.turn.ranking.judging import Judged, judge
-from sidecar.turn.ranking.sensitivity import LENIENCE, SENSITIVITY, lenience
+from sidecar.turn.message.reading import InThread, Reading, read
+from sidecar.turn.ranking.judging import Judged, judge, with_lenience
+from sidecar.turn.ranking.rank import Ranked
+from sidecar.turn.ranking.sensitivity import MOST_LENIENT, SENSITIVITY, lenience
 
 BIAS = SENSITIVITY[MINILM].bias
 READING = replace(
-    read("Which day do we deploy?", today=date(2026, 3, 1)), background=(0.2,), has_vector=True, personal=9.0
+    read("Which day do we deploy?", today=date(2026, 3, 1)), background=(0.2,), has_vector=True, personal=-1.0
 )
 
 
@@ -42,11 +43,26 @@ def likenesses(found: Judged) -> list[float]:
 
 def test_the_less_sensitive_a_memory_is_the_less_like_the_question_it_need_be() -> None:
     odds = (-40.0, -3.0, -1.0, 0.0, 1.0, 3.0, 40.0)
-    told = lenience([one - BIAS for one in odds], MINILM).tolist()
+    told = lenience([one - BIAS for one in odds], 0.3, MINILM).tolist()
     assert told == sorted(told, reverse=True)
-    assert told[0] == pytest.approx(LENIENCE, abs=1e-6)
+    assert told[0] == pytest.approx(MOST_LENIENT, abs=1e-6)
     assert told[-1] == pytest.approx(-0.05, abs=1e-6)
-    assert lenience([None, 40.0], MINILM).tolist()[0] == 0.0, "unknown"
+    assert lenience([None, 40.0], 0.3, MINILM).tolist()[0] == 0.0, "unknown"
+
+
+def test_questions_about_the_users_own_life_need_little_lenience() -> None:
+    told = [lenience([-40.0, 40.0], aloof, MINILM).round(6).tolist() for aloof in (0.0, 0.02, 0.1, 9.0)]
+    assert told == [[0.0, -0.05], [0.03, -0.05], [0.15, -0.05], [0.2, -0.05]]
+
+
+def test_messages_that_lean_on_their_thread_get_none() -> None:
+    part = READING.parts[0]
+    thread = InThread({"deploy": 0.5}, first_position=1, repeated=0.0)
+    reading = replace(READING, parts=(part, part), background=(0.2, 0.2), thread=thread)
+    ranked = Ranked([0.5] * 3, leaning=1.0)
+    candidates = Candidates(CandidateKind.FACT, ["a", "b", "c"], ["a", "b", "c"], of_shares([0.0] * 3, parts=2))
+    told = with_lenience([0.1, 0.1, None], ranked, reading, [replace(candidates, sensitivity=[-40.0, 40.0, -40.0])])
+    assert told == [0.1, 0.05, None]
 
 
 def test_likenesses_say_how_sensitive_a_memory_is() -> None:
