@@ -85,8 +85,12 @@ class EmbeddedPostgres:
 
         Raises BinariesUnusable, DataDirectoryUnusable, PostgresDidNotStart.
         """
-        self._layout.make_root()
         was_user = is_user = self._users_lock.is_held
+        if was_user and not self._layout.pgdata.exists():  # a volume was unmounted, or the directory moved
+            raise DataDirectoryUnusable(
+                f"{self._layout.pgdata} is gone; put it back, or restart to begin with an empty database"
+            )
+        self._layout.make_root()
         try:
             async with self._start_lock.exclusive(_START_DEADLINE_S):
                 # Only a holder of the start lock locks this one exclusively, so a shared lock never fails here.

@@ -130,14 +130,19 @@ def _dated(match: re.Match[str], today: date) -> Iterator[Period]:
     month = _NUMBER_OF.get(groups["month"]) or int(groups["month"])
     if not 1 <= month <= 12:
         return
-    is_yearly = not groups["year"]
-    first = date(today.year if is_yearly else int(groups["year"]), month, 1)
+    is_yearly, day = not groups["year"], int(groups.get("day") or 0)
+    year = _latest_year_with(month, day, today) if is_yearly else int(groups["year"])
+    first = date(year, month, 1)
     last = _month_end(first)
-    day = int(groups.get("day") or 0)
     if 1 <= day <= last.day:
         yield Period(first.replace(day=day), first.replace(day=day), is_yearly)
     elif not day:
         yield Period(first, last, is_yearly)
+
+
+def _latest_year_with(month: int, day: int, today: date) -> int:
+    """Return this year, or for 29 February the latest leap year up to it."""
+    return today.year - (today.year % 4 if (month, day) == (2, 29) else 0)
 
 
 def _relative(text: str, today: date) -> Iterator[Period]:

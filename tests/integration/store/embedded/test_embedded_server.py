@@ -22,6 +22,7 @@ from store.embedded.binaries import server_account
 from store.embedded.layout import PORT, Layout
 from store.embedded.locks import FileLock
 from store.embedded.server import EmbeddedPostgres
+from store.errors import DataDirectoryUnusable
 from tests.support.store.server_use import (
     NewDir,
     NewUser,
@@ -168,6 +169,20 @@ async def test_supervised_server_is_restarted_after_a_kill(data_dir: Path) -> No
         assert await fetch(postgres.dsn, "SELECT 1") == 1
         keeper.cancel()
         await asyncio.gather(keeper, return_exceptions=True)
+
+
+async def test_data_that_vanish_under_their_user_are_not_replaced_by_an_empty_cluster(new_dir: NewDir) -> None:
+    data_dir = new_dir()
+    async with EmbeddedPostgres(data_dir) as postgres:
+        await fetch(postgres.dsn, "CREATE TABLE kept AS SELECT 4417 AS code")
+        await postmaster.shut_down(data_dir / "pgdata")
+        aside = data_dir.rename(data_dir.with_name(f"{data_dir.name}-aside"))
+        with pytest.raises(DataDirectoryUnusable, match="is gone"):
+            await postgres.start()
+        assert not data_dir.exists()
+        aside.rename(data_dir)
+        await postgres.start()
+        assert await fetch(postgres.dsn, "SELECT code FROM kept") == 4417
 
 
 async def test_log_of_a_running_server_is_rotated_and_goes_on(data_dir: Path) -> None:
