@@ -122,7 +122,7 @@ class PermissionDenied(SidecarError):
 
 
 class ScopeForbidden(PermissionDenied):
-    """This identity may not act for the named tenant or owner; leave the fields empty, or name its own tenant or owner."""
+    """This identity may not act for the named tenant, owner or agent; leave the fields empty, or name its own."""
 
 
 class SpaceForbidden(PermissionDenied):

@@ -49,6 +49,12 @@ async def test_agent_acts_for_its_own_owners_only(site: Site) -> None:
         assert (code, reason) == (DENIED, "SCOPE_FORBIDDEN")
 
 
+async def test_refusal_for_another_agent_speaks_of_agents(site: Site) -> None:
+    agent = caller_with(site, Grant("acme", ("mara",), "assistant"))
+    with pytest.raises(grpc.aio.AioRpcError, match="named tenant, owner or agent; leave the fields empty"):
+        await agent.AssembleContext(asking(agent_id="other"))
+
+
 async def test_admin_names_the_owner_and_acts_for_any_of_its_tenant(site: Site) -> None:
     await fill(site)
     admin = site.caller(admin=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -115,6 +116,28 @@ def test_openai_requests_keep_the_rules_of_chat_completions(conversation: Conver
     assert all(ID.fullmatch(one) for one in seen)
     assert conversation.tool_turns or request["messages"][-1]["content"].endswith(conversation.message)
     _check_nothing_is_lost(conversation, request)
+
+
+rounds = st.lists(paired, min_size=1, max_size=2).map(lambda groups: tuple(chain(*groups)))
+
+
+@given(conversations, rounds)
+def test_further_tool_rounds_change_nothing_before_them_but_cache_points(
+    conversation: Conversation, further: tuple[Message, ...]
+) -> None:
+    later = replace(conversation, tool_turns=(*conversation.tool_turns, *further))
+    for shape in (to_bedrock_converse, to_anthropic, to_openai):
+        before, after = _without_cache_points(shape(conversation)), _without_cache_points(shape(later))
+        assert after["messages"][: len(before["messages"])] == before["messages"]
+        assert after.get("system") == before.get("system")
+
+
+def _without_cache_points(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_cache_points(one) for one in value if not (isinstance(one, dict) and "cachePoint" in one)]
+    if isinstance(value, dict):
+        return {name: _without_cache_points(inner) for name, inner in value.items() if name != "cache_control"}
+    return value
 
 
 @cache
