@@ -183,7 +183,7 @@ def with_lenience(
     In a language that the embedder hardly knows, its vectors do not tell.
     """
     known = 1 - reading.blind
-    aloof = (1 - ranked.leaning) * aloofness(reading.personal, 0.0, embedder=reading.embedder)
+    aloof = aloofness(reading.personal, ranked.leaning, embedder=reading.embedder)
     addends = np.concatenate(
         [
             known * lenience(one.sensitivity, aloof, reading.embedder) if one.sensitivity else np.zeros(len(one.ids))

@@ -55,14 +55,14 @@ def test_questions_about_the_users_own_life_need_little_lenience() -> None:
     assert told == [[0.0, -0.05], [0.03, -0.05], [0.15, -0.05], [0.2, -0.05]]
 
 
-def test_messages_that_lean_on_their_thread_get_none() -> None:
+def test_messages_that_lean_on_their_thread_get_as_much_as_their_likeness_lost() -> None:
     part = READING.parts[0]
     thread = InThread({"deploy": 0.5}, first_position=1, repeated=0.0)
     reading = replace(READING, parts=(part, part), background=(0.2, 0.2), thread=thread)
     ranked = Ranked([0.5] * 3, leaning=1.0)
     candidates = Candidates(CandidateKind.FACT, ["a", "b", "c"], ["a", "b", "c"], of_shares([0.0] * 3, parts=2))
     told = with_lenience([0.1, 0.1, None], ranked, reading, [replace(candidates, sensitivity=[-40.0, 40.0, -40.0])])
-    assert told == [0.1, 0.05, None]
+    assert told == [0.22, 0.05, None]
 
 
 def test_likenesses_say_how_sensitive_a_memory_is() -> None:
