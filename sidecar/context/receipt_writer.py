@@ -210,7 +210,13 @@ async def sweep_texts(pool: Pool, *, clock: Callable[[], datetime], every_s: flo
             now = await retention.deletion_time(connection, clock())
             owners = await receipts.owners_with_expired_texts(connection, now=now, limit=_OWNERS_A_SWEEP)
         for scope in owners:
-            async with scoped(pool, scope) as connection:
-                await receipts.delete_expired_texts(connection, scope, now=now)
+            await _sweep_owner(pool, scope, now)
         if len(owners) < _OWNERS_A_SWEEP:
             await asyncio.sleep(every_s)
+
+
+async def _sweep_owner(pool: Pool, scope: Scope, now: datetime) -> None:
+    deleted = 1
+    while deleted:
+        async with scoped(pool, scope) as connection:
+            deleted = await receipts.delete_expired_texts(connection, scope, now=now)

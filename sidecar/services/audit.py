@@ -69,10 +69,15 @@ class AuditLog:
                 before = await retention.deletion_time(connection, self.clock()) - self._keep
                 tenants = await audit.tenants_with_old(connection, before=before, limit=at_once)
             for tenant_id in tenants:
-                async with tenant_scoped(self._pool, tenant_id) as connection:
-                    await audit.delete_old(connection, tenant_id, before=before)
+                await self._sweep_tenant(tenant_id, before)
             if len(tenants) < at_once:
                 await asyncio.sleep(every_s)
+
+    async def _sweep_tenant(self, tenant_id: UUID, before: datetime) -> None:
+        deleted = 1
+        while deleted:
+            async with tenant_scoped(self._pool, tenant_id) as connection:
+                deleted = await audit.delete_old(connection, tenant_id, before=before)
 
     async def _write(self, batch: list[Entry]) -> None:
         by_tenant: defaultdict[UUID, list[Entry]] = defaultdict(list)

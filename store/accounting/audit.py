@@ -17,6 +17,7 @@ from store.scope import Scope
 
 _sql = queries.load(__file__)
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+_AT_ONCE = 500
 _LAST_ID = UUID(int=2**128 - 1)
 
 
@@ -85,5 +86,5 @@ async def tenants_with_old(connection: Connection, *, before: datetime, limit: i
 
 
 async def delete_old(connection: Connection, tenant_id: UUID, *, before: datetime) -> int:
-    """Delete the tenant's entries older than `before`, and return how many."""
-    return int(await _sql.delete_old(connection, tenant_id=tenant_id, before=before))
+    """Delete some of the tenant's entries older than `before`, at most 500, and return how many; 0 when none is left."""
+    return int(await _sql.delete_old(connection, tenant_id=tenant_id, before=before, limit=_AT_ONCE))

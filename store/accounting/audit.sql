@@ -30,5 +30,7 @@ UPDATE audit_entries SET object = '' WHERE tenant_id = :tenant_id AND about_owne
 SELECT tenant_id FROM tenants_with_old_audit(:before, :limit);
 
 -- name: delete_old!
--- Deletes a tenant's entries older than an instant.
-DELETE FROM audit_entries WHERE tenant_id = :tenant_id AND called_at < :before;
+-- Deletes some of a tenant's entries older than an instant, the oldest first.
+DELETE FROM audit_entries WHERE tenant_id = :tenant_id AND entry_id = ANY(ARRAY(
+    SELECT entry_id FROM audit_entries WHERE tenant_id = :tenant_id AND called_at < :before::timestamptz
+    ORDER BY called_at LIMIT :limit::int));

@@ -17,6 +17,7 @@ from store.text.texts import SHORT_HASH_BYTES
 _sql = queries.load(__file__)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _LAST_ID = UUID(int=2**128 - 1)
+_TEXTS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +213,8 @@ async def owners_with_expired_texts(connection: Connection, *, now: datetime, li
 
 
 async def delete_expired_texts(connection: Connection, scope: Scope, *, now: datetime) -> int:
-    """Delete the owner's expired receipt texts, and return how many."""
-    return int(await _sql.delete_expired_texts(connection, **scope.key, now=now))
+    """Delete some of the owner's expired receipt texts, at most 500, and return how many; 0 when none is left."""
+    return int(await _sql.delete_expired_texts(connection, **scope.key, now=now, limit=_TEXTS_AT_ONCE))
 
 
 def _seen_by(reach: Reach | None) -> dict[str, Any]:

@@ -99,8 +99,10 @@ SELECT model_id, owner_id, ratio, error, report_count, ignored_count FROM calibr
 SELECT tenant_id, owner_id FROM owners_with_expired_texts(:now, :limit);
 
 -- name: delete_expired_texts!
--- Deletes an owner's expired receipt texts.
-DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kept_until < :now;
+-- Deletes some of an owner's expired receipt texts.
+DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kept_until < :now::timestamptz
+    AND text_hash = ANY(ARRAY(SELECT text_hash FROM receipt_texts
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kept_until < :now::timestamptz LIMIT :limit::int));
 
 -- name: forget_texts!
 -- Deletes an owner's texts before they expire, because their content was forgotten.

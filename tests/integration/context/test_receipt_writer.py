@@ -241,6 +241,23 @@ async def test_expired_texts_are_swept_repeatedly(pools: Pools, clock: Day, data
     assert sweeping.cancelled()
 
 
+async def test_many_expired_texts_of_an_owner_go_in_pieces_without_a_pause(
+    pools: Pools, clock: Day, database: str
+) -> None:
+    await as_admin(
+        database,
+        f"""INSERT INTO receipt_texts (tenant_id, owner_id, text_hash, text, kept_until)
+            SELECT '{MARA.tenant_id}', '{MARA.owner_id}', int4send(number), 'old', '{NOW - timedelta(days=1)}'
+            FROM generate_series(1, 1700) number""",
+    )
+    async with scoped(pools.background, MARA) as connection:
+        assert await receipts.delete_expired_texts(connection, MARA, now=NOW) == 500
+    sweeping = asyncio.create_task(sweep_texts(pools.background, clock=clock, every_s=3600))
+    await _until_texts(database, [])
+    sweeping.cancel()
+    await asyncio.wait([sweeping])
+
+
 async def _until_texts(database: str, wanted: list[str]) -> None:
     texts = "SELECT coalesce(array_agg(DISTINCT text), '{}') FROM receipt_texts"
     await until_equal(lambda: as_admin(database, texts), wanted)
