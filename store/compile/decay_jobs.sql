@@ -87,10 +87,11 @@ ORDER BY a.occurred_at, a.memory_id COLLATE "C" LIMIT :limit;
 SELECT tenant_id, owner_id FROM owners_due_decay(:before, :day, :limit::int);
 
 -- name: begin_day$
--- Records that an owner's candidates are reviewed on a day; returns nothing if they were already.
+-- Records that an owner's candidates are reviewed on a day; returns nothing if they were already. A day beyond the next one is from
+-- before the clock was set back.
 INSERT INTO decay_days (tenant_id, owner_id, decayed_on) VALUES (:tenant_id, :owner_id, :day)
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET decayed_on = excluded.decayed_on
-WHERE decay_days.decayed_on < excluded.decayed_on
+WHERE decay_days.decayed_on < excluded.decayed_on OR decay_days.decayed_on > excluded.decayed_on + 1
 RETURNING decayed_on;
 
 -- name: expired_principles

@@ -69,6 +69,23 @@ async def test_aged_candidates_are_scheduled_once_a_day(
     ]
 
 
+async def test_night_of_a_clock_that_was_ahead_does_not_count_once_it_is_set_back(
+    pools: Pools, nightly: NightlyDecay, clock: Clock, database: str
+) -> None:
+    await retain(pools, "a", "b")
+    clock.move(days=365)
+    await nightly.schedule(SCOPE, "")
+    await retain(pools, "c", "d", days=1)
+    clock.move(days=-365)
+    assert await nightly.queue_due() == 1
+    await nightly.schedule(SCOPE, "")
+    assert await fetch(database, "SELECT source_ids FROM decay_jobs ORDER BY created_at DESC") == [
+        (["a", "b"],),
+        (["c", "d"],),
+    ]
+    assert await nightly.queue_due() == 0
+
+
 async def test_compressed_or_young_memories_make_no_owner_due(
     pools: Pools, nightly: NightlyDecay, clock: Clock, database: str
 ) -> None:

@@ -114,6 +114,8 @@ async def test_nightly_lint_is_queued_once_a_day_and_carries_names_due_for_promo
     await lint.handle(pool, lambda: NOW, SCOPE, "")
     assert await lint.queue_due(pool, now=NOW + timedelta(hours=23)) == 0
     assert await lint.queue_due(pool, now=NOW + timedelta(hours=25)) == 1
+    assert await lint.queue_due(pool, now=NOW - timedelta(minutes=5)) == 0, "by a clock that is a little behind"
+    assert await lint.queue_due(pool, now=NOW - timedelta(days=2)) == 1, "the clock was set back"
     async with scoped(pool, SCOPE) as connection:
         (job,) = await jobs.page(connection, SCOPE, limit=5)
         (mention,) = await mentions.listed(connection, SCOPE, status="open", limit=5)
