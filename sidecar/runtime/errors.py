@@ -264,8 +264,10 @@ class KeyFileInvalid(StartRefused):
 class DevKeyUnsafe(StartRefused):
     """The local dev key must be readable only by its owner; remove it to have a new one created."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"The dev key {path} {problem}; run chmod 600 on it, or remove it to have a new one created.")
+    def __init__(
+        self, path: str, problem: str, fix: str = "run chmod 600 on it, or remove it to have a new one created"
+    ) -> None:
+        super().__init__(f"The dev key {path} {problem}; {fix}.")
         self.path = path
 
 

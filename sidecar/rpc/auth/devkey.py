@@ -69,9 +69,13 @@ def dev_key(data_dir: Path) -> Ed25519PrivateKey:
     try:
         if not path.exists():
             _create(path)
+    except OSError as error:
+        fix = "set SIDECAR_DATA_DIR to a directory that this user can write, or SIDECAR_TOKEN_KEYS to keys of your own"
+        raise DevKeyUnsafe(str(path), f"cannot be created ({error.strerror})", fix) from error
+    try:
         return _read_private(path)
     except OSError as error:
-        raise DevKeyUnsafe(str(path), f"cannot be created or read ({error.strerror})") from error
+        raise DevKeyUnsafe(str(path), f"cannot be read ({error.strerror})") from error
 
 
 def read_dev_key(path: Path) -> list[PublicKey]:
