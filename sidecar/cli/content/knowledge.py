@@ -106,6 +106,8 @@ def _read_one(
     session: CommandSession, base: str, name: str, file: Path, outcomes: Counter[str], empty: list[str]
 ) -> str:
     """Ingest one document; return the reason if it was refused, else "". A failure of the service ends the whole command."""
+    if any("\ud800" <= character <= "\udfff" for character in name):
+        return "its name is not valid Unicode; rename it"
     try:
         if (size := file.stat().st_size) > MAX_DOCUMENT_BYTES:  # before it fills the memory
             return f"it has {size:,} bytes, the limit is {MAX_DOCUMENT_BYTES:,}; split it"

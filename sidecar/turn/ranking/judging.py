@@ -21,6 +21,7 @@ from sidecar.turn.message.personal import OF_A_NAME, hold_name
 from sidecar.turn.message.reading import Prospects, Reading
 from sidecar.turn.message.wording import word_shares
 from sidecar.turn.ranking.likeness import (
+    BARS,
     aloofness,
     blindness,
     likenesses,
@@ -183,7 +184,7 @@ def with_lenience(
     In a language that the embedder hardly knows, its vectors do not tell.
     """
     known = 1 - reading.blind
-    aloof = aloofness(reading.personal, ranked.leaning, embedder=reading.embedder)
+    aloof = aloofness(reading.personal, ranked.leaning, embedder=reading.embedder) - BARS[reading.embedder].least
     addends = np.concatenate(
         [
             known * lenience(one.sensitivity, aloof, reading.embedder) if one.sensitivity else np.zeros(len(one.ids))

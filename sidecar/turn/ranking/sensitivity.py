@@ -30,9 +30,9 @@ MOST_LENIENT: Final = 0.2
 answers bring notes back, and hardly more of those that answer others are found.
 """
 
-# A question about the user's own life finds its memories without lenience, which would only add others.
-_OF_ALOOFNESS: Final = 1.5
-_STRICTNESS: Final = 0.05  # how much more like it a memory must be that certainly is sensitive
+# A question about the user's own life finds its memories almost without lenience, which would only add others.
+_LEAST_LENIENT, _OF_ALOOFNESS = 0.03, 1.5
+_STRICTNESS: Final = 0.01  # how much more like it a memory must be that certainly is sensitive
 _PER_LOG_ODDS: Final = 2.0
 
 
@@ -53,12 +53,13 @@ SENSITIVITY: Final = {name: _read(path) for name, path in FILES.items()}
 
 
 def lenience(products: Sequence[float | None], aloofness: float, embedder: str) -> NDArray[np.float64]:
-    """Return the addend to the likeness of each memory, given the products of their vectors with the probe. `aloofness` is how
-    much more like the question a text must be because the question is not about the user's own life.
+    """Return the addend to the likeness of each memory, given the products of their vectors with the probe. `aloofness` is the
+    deduction from likenesses (`likeness.aloofness`), less that of a question about the user's own life.
 
-    The addend is -0.05 for a sensitive memory, and 1.5 times the aloofness, at most 0.2, for one that is not; 0 if its product is
-    unknown.
+    The addend is -0.01 for a sensitive memory, and 0.03 plus 1.5 times the aloofness, at most 0.2, for one that is not; 0 if its
+    product is unknown.
     """
     odds = np.array([np.nan if one is None else one for one in products], np.float64) + SENSITIVITY[embedder].bias
     sensitive = 1 / (1 + np.exp(-np.clip(_PER_LOG_ODDS * odds, -35, 35)))
-    return np.nan_to_num((1 - sensitive) * min(MOST_LENIENT, _OF_ALOOFNESS * aloofness) - sensitive * _STRICTNESS)
+    lenient = min(MOST_LENIENT, _LEAST_LENIENT + _OF_ALOOFNESS * aloofness)
+    return np.nan_to_num((1 - sensitive) * lenient - sensitive * _STRICTNESS)

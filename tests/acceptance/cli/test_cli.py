@@ -461,7 +461,7 @@ class TestKnowledge:
         facts = sidecar("ingest", str(folder), "--kb", "odd-files", "--json").document
         assert (facts["created"], facts["other_kinds"]) == (2, [])
         named, huge = facts["failed"]
-        assert named.endswith("(it is not valid Unicode).")
+        assert named == "caf\udce9.md: its name is not valid Unicode; rename it"
         assert huge.startswith("huge.log: it has 4,398,046,511,104 bytes, the limit is ")
         assert "huge.log: it has 4,398" in sidecar("ingest", str(folder), "--kb", "odd-files").out
 

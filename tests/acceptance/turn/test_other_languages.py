@@ -45,4 +45,4 @@ async def test_a_question_finds_its_answer_in_another_language(database: str, tm
                 message=question, model_id="gpt-4o", overrides=profile_pb2.Profile(sources=knobs)
             )
             told = await assembled(caller, request)
-            assert [item.id for item in told.items] == [f"memory:{answer}"], question
+            assert max(told.items, key=lambda item: item.score).id == f"memory:{answer}", question
