@@ -7,7 +7,6 @@ import logging
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from typing import Any, TextIO
 
@@ -125,11 +124,3 @@ def test_every_line_before_the_end_of_a_process_is_written_if_standard_error_is_
     command = f'"{sys.executable}" -c "{SAY_AND_END}" {redirected}'
     done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.count(LONG)) == (3, written)
-
-
-def test_writing_ends_with_the_process(log: logging.Logger) -> None:
-    log.info("said")
-    log.handlers[0].flush()
-    writers = [thread for thread in threading.enumerate() if thread.name == "log-writer"]
-    assert writers
-    assert all(thread.daemon for thread in writers)
