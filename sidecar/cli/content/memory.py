@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,12 @@ import click
 
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.imports import drawn_refusals, named, resumable
+from sidecar.cli.shared.imports import drawn_refusals, resumable, sent_without_refused
 from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.paging import batches, every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.shared.times import DATED, DatedInstant, written
-from sidecar.client.answers import Memory, MemoryBelief, MemoryHistory, SupersessionEffect
+from sidecar.client.answers import Memory, MemoryBelief, MemoryHistory, Retained, SupersessionEffect
 from sidecar.client.encoding import NewMemory
 from sidecar.client.imported import new_memory
 from sidecar.ingest.exports.conversation import SkippedPiece
@@ -57,16 +57,31 @@ def imported(session: CommandSession, file: Path) -> dict[str, Any]:
     facts: dict[str, Any] = {"memories": 0, "created": 0, "updated": 0, "known": 0, "refused": 0, "skipped": []}
     with resumable(session.voice, lambda: _stored(facts)):
         memories, skipped = read_file(file)
-        facts |= {"memories": len(memories), "refused": len(skipped), "skipped": [str(one) for one in skipped]}
+        facts |= {"memories": len(memories), "refused": sum(one.is_lost for one in skipped)}
+        facts["skipped"] += map(str, skipped)
         with session.voice.progress("memories", len(memories)) as step:
             for batch in batches(memories, _chars):
-                with named(session.voice, batch, lambda one: f"the memory {one.id}: {one.text[:_LEAD_CHARS]}"):
-                    done = session.client.retain(memories=[new_memory(one) for one in batch])
-                facts["created"] += done.created_count
-                facts["updated"] += done.updated_count
-                facts["known"] += len(batch) - done.created_count - done.updated_count
+                _send(session, batch, facts)
                 step(len(batch))
     return facts
+
+
+def _send(session: CommandSession, batch: Sequence[ImportedMemory], facts: dict[str, Any]) -> None:
+    """Store a batch and count it; count the memories that the service refuses as refused."""
+
+    def refused(one: ImportedMemory, reason: str) -> None:
+        facts["refused"] += 1
+        facts["skipped"].append(f"the memory {one.id} ({one.text[:_LEAD_CHARS]}): {reason}")
+
+    def send(left: Sequence[ImportedMemory]) -> Retained:
+        return session.client.retain(memories=[new_memory(one) for one in left])
+
+    done, sent = sent_without_refused(batch, send, refused)
+    facts["memories"] -= len(batch) - sent
+    if done is not None:
+        facts["created"] += done.created_count
+        facts["updated"] += done.updated_count
+        facts["known"] += sent - done.created_count - done.updated_count
 
 
 def _stored(facts: dict[str, Any]) -> str:
@@ -79,8 +94,8 @@ def read_file(file: Path) -> tuple[list[ImportedMemory], list[SkippedPiece]]:
     """Return the memories in a file, and the skipped parts. Raises an IngestError."""
     with opened_at(file) as stream:
         parts = list(read_memories(str(file), stream))
-    memories = [one for one in parts if isinstance(one, ImportedMemory)]
-    return memories, [one for one in parts if isinstance(one, SkippedPiece)]
+    memories = {one.id: one for one in parts if isinstance(one, ImportedMemory)}  # of an id, the last one
+    return list(memories.values()), [one for one in parts if isinstance(one, SkippedPiece)]
 
 
 def _chars(one: ImportedMemory) -> int:

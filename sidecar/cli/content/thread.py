@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,15 @@ import click
 
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.failures import FAILED, OK, NotThere
-from sidecar.cli.shared.imports import drawn_refusals, named, resumable
+from sidecar.cli.shared.imports import drawn_refusals, resumable, sent_without_refused
 from sidecar.cli.shared.output import Step, counted
 from sidecar.cli.shared.paging import batches, every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
-from sidecar.client.answers import Thread, Turn
+from sidecar.client.answers import Appended, Thread, Turn
 from sidecar.client.imported import new_turn
 from sidecar.client.shapes import Message
 from sidecar.ingest.exports.conversation import Conversation, ImportedTurn, SkippedPiece
-from sidecar.ingest.exports.conversations import conversations_at
+from sidecar.ingest.exports.conversations import opened_conversations
 
 _LEAD_CHARS = 100
 
@@ -87,13 +87,13 @@ def import_file(session: CommandSession, file: Path, thread_id: str, title: str)
 def imported(session: CommandSession, file: Path, thread_id: str = "", title: str = "") -> Tally:
     """Import the file's conversations and return the counts. Raises an IngestError, and Interrupted for Ctrl-C."""
     tally = Tally()
-    with resumable(session.voice, tally.stored):
-        surveyed = _surveyed(file)
+    with resumable(session.voice, tally.stored), opened_conversations(file) as read:
+        surveyed = _surveyed(read())
         if (thread_id or title) and len(surveyed) > 1:
             raise click.UsageError(f"{file} has {len(surveyed)} conversations; --thread and --title are for one.")
         tally.expected = sum(surveyed.values())
         with session.voice.progress("turns", tally.expected) as step:
-            for found in conversations_at(file):
+            for found in read():
                 if isinstance(found, SkippedPiece):
                     tally.skipped.append(found)
                 else:
@@ -101,10 +101,10 @@ def imported(session: CommandSession, file: Path, thread_id: str = "", title: st
     return tally
 
 
-def _surveyed(file: Path) -> Counter[str]:
+def _surveyed(pieces: Iterable[Conversation | SkippedPiece]) -> Counter[str]:
     """Return the number of turns in each conversation of the file."""
     surveyed = Counter[str]()
-    for found in conversations_at(file):
+    for found in pieces:
         if not isinstance(found, SkippedPiece):
             surveyed[found.id] += len(found.turns)
     return surveyed
@@ -115,12 +115,18 @@ def _send(
 ) -> None:
     """Write a conversation's turns in batches."""
     tally.threads.add(thread_id)
+
+    def refused(turn: ImportedTurn, reason: str) -> None:
+        tally.skipped.append(SkippedPiece(thread_id, f"turn {turn.client_turn_id} ({turn.text[:_LEAD_CHARS]})", reason))
+
+    def send(left: Sequence[ImportedTurn]) -> Appended:
+        turns = [new_turn(turn) for turn in left]
+        return session.client.append_turns(thread_id=thread_id, turns=turns, title=title)
+
     for batch in batches(conversation.turns, _chars):
-        turns = [new_turn(turn) for turn in batch]
-        with named(session.voice, batch, lambda turn: f"the turn {turn.client_turn_id}: {turn.text[:_LEAD_CHARS]}"):
-            done = session.client.append_turns(thread_id=thread_id, turns=turns, title=title)
-        tally.turns += len(batch)
-        tally.new += done.appended_count
+        done, sent = sent_without_refused(batch, send, refused)
+        tally.turns += sent
+        tally.new += 0 if done is None else done.appended_count
         step(len(batch))
 
 

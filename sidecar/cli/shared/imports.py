@@ -12,8 +12,10 @@ from sidecar.cli.shared.output import Voice
 from sidecar.client import RequestUnusable, SidecarCallError
 
 V = TypeVar("V")
+R = TypeVar("R")
 
 _REASONS_SHOWN = 20
+_PLACE = re.compile(r"\w+\[(\d+)\]")
 _AGAIN = "Run the same command again to store the rest; nothing is stored twice."
 
 
@@ -39,10 +41,29 @@ def named(voice: Voice, batch: Sequence[V], name: Callable[[V], str]) -> Iterato
     try:
         yield
     except RequestUnusable as error:
-        place = re.match(r"\w+\[(\d+)\]", error.field)
+        place = _PLACE.match(error.field)
         if place and int(place[1]) < len(batch):
             voice.note(f"{place[0]} is {name(batch[int(place[1])])}")
         raise
+
+
+def sent_without_refused(
+    batch: Sequence[V], send: Callable[[Sequence[V]], R], refused: Callable[[V, str], None]
+) -> tuple[R | None, int]:
+    """Send a batch without the values that the service refuses, which `refused` gets with the reasons.
+
+    Return the answer, None if every value is refused, and the number of values that were sent.
+    """
+    left = list(batch)
+    while left:
+        try:
+            return send(left), len(left)
+        except RequestUnusable as error:
+            place = _PLACE.match(error.field)
+            if not place or int(place[1]) >= len(left):
+                raise
+            refused(left.pop(int(place[1])), error.message.removeprefix(place[0]).lstrip(".: "))
+    return None, 0
 
 
 def drawn_refusals(skipped: Sequence[str], *, lost: int) -> Iterator[str]:

@@ -144,24 +144,34 @@ def listed(
 
 
 def gathered(
-    name: str, conversation_id: str, title: object, turns: Iterable[ImportedTurn | SkippedPiece]
+    name: str,
+    conversation_id: str,
+    title: object,
+    turns: Iterable[ImportedTurn | SkippedPiece],
+    earlier: dict[str, int] | None = None,
 ) -> Iterator[Conversation | SkippedPiece]:
     """Yield the skipped pieces, then the conversation of the turns, if there are any.
 
-    A turn equal to an earlier one is skipped. A different turn with an id already used gets a new id.
+    A turn equal to an earlier one is skipped. A different turn with an id already used gets a new id. `earlier` holds the
+    conversation's turns that were yielded before, as marks by id, and gets these.
     """
+    known = {} if earlier is None else earlier
     kept: dict[str, ImportedTurn] = {}
     for turn in turns:
         if isinstance(turn, SkippedPiece):
             yield turn
-        elif kept.get(turn.client_turn_id) == turn:
+        elif known.get(turn.client_turn_id) == _mark(turn):
             yield SkippedPiece(
                 name, f"turn {turn.client_turn_id}", "it repeats an earlier turn; no action is needed", is_lost=False
             )
-        elif turn.client_turn_id in kept:
+        elif turn.client_turn_id in known:
             new_id = id_of(None, turn.client_turn_id, turn.role, turn.text, turn.parts)
             kept[new_id] = replace(turn, client_turn_id=new_id)
         else:
-            kept[turn.client_turn_id] = turn
+            kept[turn.client_turn_id], known[turn.client_turn_id] = turn, _mark(turn)
     if kept:
         yield Conversation(conversation_id, title if isinstance(title, str) else "", tuple(kept.values()))
+
+
+def _mark(turn: ImportedTurn) -> int:
+    return hash(repr(turn))

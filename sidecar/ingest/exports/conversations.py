@@ -1,7 +1,8 @@
 """Reads conversations from exports. The reader of the format is chosen by content."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -41,11 +42,23 @@ def read_conversations(name: str, data: bytes | BinaryIO) -> Iterator[Conversati
 
 def conversations_at(path: Path) -> Iterator[Conversation | SkippedPiece]:
     """Yield the conversations of an export on disk, a file or an unzipped folder. Also raises UnreadablePath."""
+    with opened_conversations(path) as read:
+        yield from read()
+
+
+@contextmanager
+def opened_conversations(path: Path) -> Iterator[Callable[[], Iterator[Conversation | SkippedPiece]]]:
+    """Yield a function that reads the export on disk, also more than once, and also from a pipe. Raises UnreadablePath."""
     if path.is_dir():
-        yield from _archived(FolderArchive(path))
+        yield lambda: _archived(FolderArchive(path))
         return
     with opened_at(path) as stream:
-        yield from read_conversations(str(path), stream)
+
+        def read() -> Iterator[Conversation | SkippedPiece]:
+            stream.seek(0)
+            return read_conversations(str(path), stream)
+
+        yield read
 
 
 def _archived(archive: Archive) -> Iterator[Conversation | SkippedPiece]:
@@ -62,7 +75,7 @@ def _archived(archive: Archive) -> Iterator[Conversation | SkippedPiece]:
 def _recorded(name: str, file_records: Iterator[FileRecord | SkippedPiece]) -> Iterator[Conversation | SkippedPiece]:
     """Yield conversations from records. Consecutive single messages of the same thread form a conversation."""
     stem = PurePosixPath(name.replace("\\", "/")).stem
-    thread_id, turns = "", list[ImportedTurn]()
+    thread_id, turns, kept = "", list[ImportedTurn](), dict[str, int]()
     has_messages = False
     for record in file_records:
         if isinstance(record, SkippedPiece):
@@ -76,14 +89,14 @@ def _recorded(name: str, file_records: Iterator[FileRecord | SkippedPiece]) -> I
             continue
         own_thread_id = _thread_of(record.value, stem)
         if turns and (own_thread_id != thread_id or len(turns) >= _TURNS_AT_ONCE):
-            yield from gathered(name, thread_id, "", turns)
-            turns = []
+            yield from gathered(name, thread_id, "", turns, kept)
+            turns, kept = [], kept if own_thread_id == thread_id else {}
         thread_id = own_thread_id
         try:
             turns.append(openai_messages.turn(record.value, record.number, thread_id))
         except Unusable as error:
             yield SkippedPiece(name, record.position, str(error), error.is_lost)
-    yield from gathered(name, thread_id, "", turns)
+    yield from gathered(name, thread_id, "", turns, kept)
 
 
 def _thread_of(message: Mapping[str, Any], stem: str) -> str:

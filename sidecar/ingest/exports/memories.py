@@ -57,10 +57,12 @@ def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory 
 
     A memory is `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?,
     "memory_type"?, "status"?, "confidence"?, "authority"?, "domains"?, "valid_from"?, "valid_until"?, "valid_precision"?,
-    "pinned"?}`, or one of `sidecar memory list --json`; other keys are added to the metadata. A stream must be seekable. Raises
+    "pinned"?}`, or one of `sidecar memory list --json`; other keys are added to the metadata. Of memories of one id the last
+    counts, and each earlier one is also yielded as skipped, when the next one is read. A stream must be seekable. Raises
     UnreadableExport or TooLarge, and NotMemories if a message or a conversation comes before any memory.
     """
     has_memories = False
+    places: dict[str, tuple[str, int]] = {}
     for record in records(name, opened(data)):
         if isinstance(record, SkippedPiece):
             yield record
@@ -68,10 +70,30 @@ def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory 
         if is_spoken(record.value) and not has_memories:
             raise NotMemories(name, f"{record.position} is part of a conversation, not a memory")
         try:
-            yield _memory(record)
+            memory = _memory(record)
             has_memories = True
+            repeated = _repeated(name, memory, record.position, places)
+            if repeated is not None:
+                yield repeated
+            if repeated is None or repeated.is_lost:
+                yield memory
         except Unusable as error:
             yield SkippedPiece(name, record.position, str(error))
+
+
+def _repeated(
+    name: str, memory: ImportedMemory, position: str, places: dict[str, tuple[str, int]]
+) -> SkippedPiece | None:
+    """Return this memory if it repeats an earlier one of the file, else the earlier one that it replaces, if any."""
+    earlier, mark = places.get(memory.id), hash(repr(memory))
+    places[memory.id] = position, mark
+    if earlier is None:
+        return None
+    if earlier[1] == mark:
+        return SkippedPiece(name, position, "it repeats an earlier memory; no action is needed", is_lost=False)
+    same = "has the same id (without an id: the same text and times) and replaces it"
+    reason = f"{position} {same}; give one of them another id to keep both"
+    return SkippedPiece(name, earlier[0], reason)
 
 
 def _memory(record: FileRecord) -> ImportedMemory:

@@ -145,6 +145,9 @@ def _elements(name: str, text: str) -> Iterator[FileRecord | SkippedPiece]:
         elif text[at : at + 1] != "]":
             yield SkippedPiece(name, f"after element {number}", "the array breaks off; export the file again")
             return
+    if rest := text[at + 1 :].lstrip(_SPACE)[:1]:
+        reason = f"{rest!r} and all after it is left out; write one array, or one object on each line"
+        yield SkippedPiece(name, f"after element {number}, the last of the array", reason)
 
 
 def _after_space(text: str, at: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -89,10 +91,75 @@ def test_failing_call_tells_what_is_stored_if_anything_is(
         assert capsys.readouterr().err == told
 
 
-@every_import
-def test_refused_value_is_named(importing: Callable[..., Any], noun: str, capsys: pytest.CaptureFixture[str]) -> None:
+class Refusing:
+    """A client that refuses the value of a text by its place in the call."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.stored: list[str] = []
+
+    def retain(self, *, memories: Sequence[NewMemory]) -> Retained:
+        self._store("memories", [one.text for one in memories])
+        return Retained((), len(memories), 0)
+
+    def append_turns(self, *, turns: Sequence[NewTurn], **_: object) -> Appended:
+        self._store("turns", [one.text for one in turns])
+        return Appended((), len(turns))
+
+    def bootstrap_import(self, *, records: Sequence[JournalRecord], **_: object) -> ImportEffect:
+        self._store("records", [one.text for one in records])
+        return ImportEffect(len(records), 0, 0, None)
+
+    def _store(self, noun: str, texts: Sequence[str]) -> None:
+        if self._text in texts:
+            field = f"{noun}[{texts.index(self._text)}].text"
+            raise RequestUnusable(f"{field}: is odd.", code="INVALID_ARGUMENT", field=field)
+        self.stored += texts
+
+
+def many(tmp_path: Path, line: str) -> Path:
+    file = tmp_path / "many.jsonl"
+    file.write_text("\n".join(line % number for number in range(1200)))
+    return file
+
+
+def test_refused_record_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    client = cast("Sidecar", Refusing("number 1007"))
     with pytest.raises(RequestUnusable):
-        importing(RequestUnusable("is odd", code="INVALID_ARGUMENT", field="values[7].text"), 3)
+        upkeep.imported(CommandSession(client, Voice(is_json=False)), many(tmp_path, IMPORTS["wiki"][1]))
     first, _ = capsys.readouterr().err.splitlines()
-    assert first.startswith("values[7] is the ")
+    assert first.startswith("records[")
     assert first.endswith(": number 1007"), "the service's place is of the batch"
+
+
+@pytest.mark.parametrize("name", ["memory", "thread"])
+def test_refused_value_is_told_and_the_others_are_stored(name: str, tmp_path: Path) -> None:
+    imported, line, _ = IMPORTS[name]
+    client = Refusing("number 1007")
+    tally = imported(CommandSession(cast("Sidecar", client), Voice(is_json=False)), many(tmp_path, line))
+    facts = tally if name == "memory" else tally.facts()
+    assert client.stored == [f"number {number}" for number in range(1200) if number != 1007]
+    assert facts["refused"] == 1
+    (reason,) = facts["skipped"]
+    assert "number 1007" in reason
+    assert reason.endswith("text: is odd.")
+
+
+@pytest.mark.parametrize("name", ["memory", "thread"])
+def test_error_of_the_whole_request_ends_the_import(name: str, tmp_path: Path) -> None:
+    imported, line, _ = IMPORTS[name]
+    client = cast("Sidecar", Stopped(RequestUnusable("is odd", code="INVALID_ARGUMENT", field="title"), 1))
+    with pytest.raises(RequestUnusable):
+        imported(CommandSession(client, Voice(is_json=False)), many(tmp_path, line))
+
+
+def test_thread_is_imported_from_a_pipe(tmp_path: Path) -> None:
+    """The file is read twice: for the number of its turns, and for the turns."""
+    pipe = tmp_path / "turns.jsonl"
+    os.mkfifo(pipe)
+    lines = "\n".join(IMPORTS["thread"][1] % number for number in range(3))
+    writer = threading.Thread(target=pipe.write_text, args=(lines,), daemon=True)
+    writer.start()
+    client = Refusing("")
+    tally = thread.imported(CommandSession(cast("Sidecar", client), Voice(is_json=False)), pipe)
+    assert tally.turns == len(client.stored) == 3

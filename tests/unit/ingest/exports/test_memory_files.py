@@ -2,9 +2,11 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from sidecar.cli.content.memory import read_file
 from sidecar.ingest.errors import NotMemories
 from sidecar.ingest.exports.conversation import SkippedPiece
 from sidecar.ingest.exports.journal import read_journal
@@ -83,8 +85,8 @@ def test_memory_without_an_id_gets_the_same_id_at_any_position() -> None:
 )
 def test_error_is_named_with_its_line_and_fix(value: object, reason: str) -> None:
     good = {"text": "good"}
-    before, skipped, after = read(good, value, good)
-    assert before == after
+    before, skipped, after = read(good, value, good | {"text": "after"})
+    assert [one.text for one in (before, after) if isinstance(one, ImportedMemory)] == ["good", "after"]
     assert skipped == SkippedPiece("memories.jsonl", "line 2", reason)
 
 
@@ -106,5 +108,26 @@ def test_file_of_conversations_is_refused_with_a_hint(value: object) -> None:
 
 
 def test_memory_with_a_role_of_its_own_is_a_memory() -> None:
-    found = read({"text": "Kneads the dough.", "role": "user"}, {"content": "Kneads the dough.", "role": "baker"})
+    found = read({"text": "Kneads the dough.", "role": "user"}, {"content": "Bakes the bread.", "role": "baker"})
     assert [type(one) for one in found] == [ImportedMemory, ImportedMemory]
+
+
+def test_of_memories_of_one_id_the_earlier_is_told_and_the_last_is_kept(tmp_path: Path) -> None:
+    values = [{"id": "m1", "text": "one"}, {"id": "m2", "text": "two"}, {"id": "m1", "text": "three"}]
+    file = tmp_path / "memories.jsonl"
+    file.write_text("\n".join(json.dumps(value) for value in [*values, values[2]]))
+    memories, skipped = read_file(file)
+    assert {one.id: one.text for one in memories} == {"m1": "three", "m2": "two"}
+    assert [(one.position, one.is_lost) for one in skipped] == [("line 1", True), ("line 4", False)]
+    assert "line 3 has the same id" in skipped[0].reason
+
+
+def test_what_follows_an_array_is_told(tmp_path: Path) -> None:
+    """Two files joined into one would otherwise lose the second unnoticed."""
+    data = (json.dumps([{"text": "one"}]) + "\n" + json.dumps([{"text": "two"}])).encode()
+    first, skipped = read_memories("m.json", data)
+    assert isinstance(first, ImportedMemory)
+    assert isinstance(skipped, SkippedPiece)
+    assert skipped.is_lost
+    assert skipped.position == "after element 1, the last of the array"
+    assert len(list(read_memories("m.json", b'[{"text": "one"}]\n \n'))) == 1

@@ -126,6 +126,15 @@ def test_a_repeated_turn_is_skipped_and_another_under_its_id_is_kept() -> None:
     assert len({turn.client_turn_id for turn in conversation.turns}) == 2
 
 
+def test_another_turn_under_the_id_of_one_far_before_is_kept() -> None:
+    messages = [{"id": f"m{number}", "role": "user", "content": str(number)} for number in range(5_100)]
+    conversations, skipped = read(jsonl(*messages, messages[3], messages[4] | {"content": "Ho"}))
+    turns = [turn for conversation in conversations for turn in conversation.turns]
+    assert [one.position for one in skipped] == ["turn m3"]
+    assert turns[-1].text == "Ho"
+    assert len({turn.client_turn_id for turn in turns}) == len(turns) == 5_101
+
+
 def test_anthropic_blocks_and_old_function_calls_become_the_same_parts() -> None:
     use = {"type": "tool_use", "id": "t1", "name": "search", "input": {"q": 1}}
     answer = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "found"}]}
