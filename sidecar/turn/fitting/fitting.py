@@ -152,7 +152,8 @@ def _stock(question: Fitting, offers: Offers, thread: History, meter: TokenCount
         summary = None
     items = [*offers.pinned, *offers.items, *([summary] if summary else [])]
     seen = offers.seen
-    turns = {turn.id: turn.text for unit in (*thread.exchange, *thread.older) for turn in unit.turns}
+    said = {turn.id: turn.text for turn in question.history}  # without the names that are sent
+    turns = {turn.id: said[turn.id] for unit in (*thread.exchange, *thread.older) for turn in unit.turns}
     pieces = write(items, has_summary=summary is not None)
     return Stock(
         items=items,

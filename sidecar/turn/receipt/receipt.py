@@ -41,7 +41,7 @@ from sidecar.turn.profile import Profile, merge, parse_layer
 from sidecar.turn.receipt.receipt_rows import read_features, whole_row, written_features
 from store.text.texts import hash_named, short_hash, text_name
 
-VERSION = 3
+VERSION = 4
 """The version of the rendering rules. An older receipt is replayed by the current rules, and the difference notes it."""
 
 _AS_THEY_ARE = ("header", "position", "group", "section", "is_pinned", "authority", "unsigned_chars")

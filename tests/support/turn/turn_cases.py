@@ -201,7 +201,7 @@ def _grown_turns(rng: Random, size: int) -> list[HistoryTurn]:
             call_id = rng.choice(("a", "b", "c", ""))
             parts = [a_call(call_id) if role == "assistant" else a_result(call_id, _grown_text(rng, 20))]
         text = _grown_text(rng, 200 if rng.random() < 0.1 else 15) if rng.random() < 0.9 else ""
-        turns.append(a_turn(position, role, text, *parts))
+        turns.append(replace(a_turn(position, role, text, *parts), speaker=rng.choice(("", "Ana", "Li Na"))))
     if rng.random() < 0.5:
         return turns
     before = accumulate((turn.tokens for turn in turns), initial=rng.choice((0, 900)))

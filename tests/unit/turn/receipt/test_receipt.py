@@ -80,7 +80,7 @@ def test_replay_finds_the_repetitions_of_texts_below_a_heading_as_the_turn_did()
 
 def test_receipt_has_the_question_and_the_profile_in_force() -> None:
     receipt = receipt_of(QUESTION)
-    assert receipt["version"] == 3
+    assert receipt["version"] == 4
     assert receipt["asked"] == {
         "agent_id": "mara",
         "model_id": "gpt-4o",
@@ -169,7 +169,7 @@ def test_receipt_of_earlier_rules_is_replayed_with_a_note_that_bytes_may_differ(
     difference = compare(earlier, receipt_of(again))
     assert (difference.changes, difference.first_changed_zone) == ((), "")
     assert (
-        difference.note == "the earlier context was rendered by version 1 of the rules and the later one by version 3"
+        difference.note == "the earlier context was rendered by version 1 of the rules and the later one by version 4"
     )
     assert not compare(written, receipt_of(again)).note
 
