@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+ITEMS = 40  # of one array of an answer
+ITEMS_PER_SHOWN = 8  # or this many for each memory, page and mention in the prompt, if that is more
 SECTION_CHARS = 8_000
 CONTINUATIONS = 3
 SUMMARY_CHARS = 1_000

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from compiler.plan import bounds
 from compiler.plan.contract import EndReason, PageKey, PageType, Rejection
 from compiler.plan.prompting import schema
 from compiler.plan.prompting.handles import NEW, Handles, normal
@@ -111,9 +112,16 @@ class _Reader:
     def every(
         self, answer: Mapping[str, Any], name: str, reading: Callable[[Mapping[str, Any]], _Read | None]
     ) -> tuple[_Read, ...]:
-        """Return the readable items of an array; a missing array is empty."""
-        found = (reading(one) for one in self._objects(answer, name))
-        return tuple(one for one in found if one is not None)
+        """Return the readable items of an array, as many as the prompt can call for; a missing array is empty."""
+        shown = len(self.handles.memories) + len(self.handles.pages) + len(self.handles.mentions)
+        most = max(bounds.ITEMS, bounds.ITEMS_PER_SHOWN * shown)
+        found: list[_Read] = []
+        for one in self._objects(answer, name):
+            if len(found) == most:
+                self._reject("too_many_items", name)
+            elif (item := reading(one)) is not None:
+                found.append(item)
+        return tuple(found)
 
     def update(self, value: Mapping[str, Any]) -> PageUpdate | None:
         page = self._page(value.get("pageId"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from compiler.plan import bounds
 from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence, ParentCandidate
 from compiler.plan.contract import Draft, Mention, PageKey, PageType, Sighting
 from compiler.plan.judging import validate
@@ -172,6 +174,15 @@ def test_name_without_end_is_cut_before_anything_looks_it_up() -> None:
     proposal, _ = validate.read({"newPages": [page], "unresolvedMentions": [mention]}, HANDLES)
     (made,), (held,) = proposal.new_pages, proposal.mentions
     assert {len(one) for one in (made.title, held.alias, *(one.name for one in made.aliases))} == {MAX_NAME_CHARS - 1}
+
+
+def test_pages_that_no_memory_can_call_for_are_rejected_and_counted() -> None:
+    pages = [{"type": "topic", "title": f"Idea {at}", "source_refs": ["R1"]} for at in range(1_000)]
+    proposal, rejections = validate.read({"newPages": pages}, HANDLES)
+    assert [page.title for page in proposal.new_pages] == [f"Idea {at}" for at in range(bounds.ITEMS)]
+    assert Counter(one.reason for one in rejections) == {"too_many_items": 1_000 - bounds.ITEMS}
+    many = Handles(memories={f"R{at}": f"m{at}" for at in range(1, 51)})
+    assert len(validate.read({"newPages": pages}, many)[0].new_pages) == 50 * bounds.ITEMS_PER_SHOWN
 
 
 @pytest.mark.parametrize(
