@@ -45,7 +45,9 @@ async def serve_with(settings: Settings, count: int) -> None:
     async with stopped_by_signals() as stopping, AsyncExitStack() as stack:
         listen = stack.enter_context(_reserved(settings.listen))
         _remove_sockets(listen, above=count)
-        where = await stack.enter_async_context(database.opened(settings, connections=_connections(settings, count)))
+        where = await stack.enter_async_context(
+            database.opened(settings, connections=most_connections(settings, count))
+        )
         await database.check(where)
         directory = stack.enter_context(_directory(settings))
         environment = {
@@ -223,7 +225,8 @@ def _directory(settings: Settings) -> Iterator[Path]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _connections(settings: Settings, count: int) -> int:
-    """Return the number of connections that the processes may open together."""
+def most_connections(settings: Settings, count: int) -> int:
+    """Return the number of connections that a service with `count` processes that answer calls may open."""
     a_process = settings.turn_pool_size + settings.background_pool_size + _CONNECTIONS_BESIDE_POOLS
-    return (count + 1) * a_process + settings.worker_pool_size + _OTHER_CONNECTIONS
+    processes = count + 1 if count > 1 else 1
+    return processes * a_process + settings.worker_pool_size + _OTHER_CONNECTIONS

@@ -109,7 +109,7 @@ class PatientHandler(logging.Handler):
                     dropped_count, self._dropped_count = self._dropped_count, 0
                 self._changed.notify_all()
             if dropped_count:
-                log.warning("log_lines_dropped", extra={"count": dropped_count})
+                log.error("log_lines_dropped", extra={"count": dropped_count})
 
     def _line(self, record: logging.LogRecord) -> bytes:
         return f"{self.format(record)}\n".encode(errors="backslashreplace")

@@ -91,10 +91,11 @@ class Pools:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """The server's version as a number (180006 is 18.6), and whether it can store vectors."""
+    """The server's version as a number (180006 is 18.6), whether it can store vectors, and the connections that it accepts."""
 
     version: int
     has_vector: bool
+    connections: int
 
 
 class Pool:
@@ -302,14 +303,15 @@ async def direct(dsn: str, *, connect_deadline_s: float = 5.0) -> AsyncIterator[
 async def check_server(connection: Connection) -> ServerFacts:
     """Return the server's version and abilities. Raises ServerUnsuitable if it is too old or lacks an extension."""
     with driver_errors():
-        version = int(await _sql.server_version(connection))
+        limits = await _sql.server_limits(connection)
+        version = int(limits["version"])
         if version < MINIMUM_VERSION:
             raise ServerUnsuitable(f"this one is {version // 10000}")
         available = await available_extensions(connection, [wanted.extension for wanted in (*REQUIRED, VECTOR)])
     missing = [wanted.extension for wanted in REQUIRED if not wanted.is_met(available)]
     if missing:
         raise ServerUnsuitable(f"missing: {', '.join(missing)}")
-    return ServerFacts(version, VECTOR.is_met(available))
+    return ServerFacts(version, VECTOR.is_met(available), limits["connections"])
 
 
 async def has_citus(connection: Connection) -> bool:

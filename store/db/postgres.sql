@@ -1,6 +1,7 @@
--- name: server_version$
--- The version as a number: 180006 is 18.6.
-SELECT current_setting('server_version_num')::integer;
+-- name: server_limits^
+-- The version as a number (180006 is 18.6), and the connections of all users but superusers.
+SELECT current_setting('server_version_num')::integer AS version,
+    current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer AS connections;
 
 -- name: available_extensions
 -- The given extensions that the server can install, with their versions.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,8 +23,11 @@ from sidecar.backends import configuration
 from sidecar.backends.entries import BackendEntry, HindsightEntry, ToolsEntry
 from sidecar.cli.shared.output import counted
 from sidecar.process.checking import check_settings
+from sidecar.process.children import most_connections
+from sidecar.process.parts import cores, count_of
 from sidecar.rpc.auth.authentication import Authenticator
 from sidecar.rpc.server import identity_settings
+from sidecar.rpc.transport.tls_files import valid_between
 from sidecar.runtime import embedders
 from sidecar.runtime import settings as all_settings
 from sidecar.runtime.database import Database, check_roles, migrations, pools_config, reached
@@ -63,6 +67,7 @@ class Finding:
 
 
 _MOST_SKEW_S = 5.0
+_RENEW_BEFORE = timedelta(days=7)
 _LEAST_FREE_BYTES = 64 * 2**20  # four files of the database's log
 _ENGLISH = "the installed all-MiniLM-L6-v2, offline; for languages other than English, multilingual finds more"
 _MANY = "the installed all-MiniLM-L6-v2 and multilingual-e5-small, offline"
@@ -88,6 +93,7 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
         Finding("settings", is_well=True, detail=f"data in {settings.data_dir}"),
         _tokenizer(),
         await asyncio.to_thread(_identity, settings),
+        *_certificate(settings.tls_cert),
     ]
     findings += [one async for one in _database(settings)]
     findings += [*_workspaces(settings), *await backends(settings, environ), *await models(settings)]
@@ -120,6 +126,23 @@ def _identity(settings: Settings) -> Finding:
     return Finding("identity", is_well=not settings.production, detail="the development key of this machine", fix=fix)
 
 
+def _certificate(path: Path | None) -> Iterator[Finding]:
+    """Yield a finding for the server's certificate, if one is set and can be read."""
+    validity = valid_between(path) if path else None
+    if validity is None:
+        return
+    begins_at, ends_at = validity
+    now = datetime.now(UTC)
+    is_well = begins_at <= now < ends_at
+    fix = (
+        ""
+        if is_well and ends_at - now > _RENEW_BEFORE
+        else f"put a renewed certificate into {path}; it is read without a restart"
+    )
+    detail = f"valid from {begins_at:%Y-%m-%d %H:%M} to {ends_at:%Y-%m-%d %H:%M} UTC"
+    yield Finding("certificate", is_well=is_well, detail=detail, fix=fix)
+
+
 async def _database(settings: Settings) -> AsyncIterator[Finding]:
     where = "your Postgres" if settings.database_url else "the embedded Postgres"
     try:
@@ -132,6 +155,8 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
             vector = "with vector" if facts.has_vector else "without vector: recall is by words only"
             yield Finding("extensions", is_well=True, detail=f"pg_trgm, btree_gin, unaccent; {vector}")
             yield _clock(await server_time(connection))
+            if settings.database_url and not settings.database_direct_url:  # else a pooler may hold the others back
+                yield _connections(settings, facts.connections)
             schema = await _schema(database)
             yield schema
             if schema.is_well:
@@ -163,6 +188,15 @@ def _disk(free_bytes: int, data_dir: Path) -> Finding:
     is_well = free_bytes >= _LEAST_FREE_BYTES
     fix = "" if is_well else "make room: on a full disk the database writes nothing, and may not start again"
     return Finding("disk", is_well=is_well, detail=f"{free_bytes // 2**20} MB are free for {data_dir}", fix=fix)
+
+
+def _connections(settings: Settings, accepted: int) -> Finding:
+    count = count_of(settings.processes, cores=cores(), is_linux=sys.platform == "linux")
+    needed = most_connections(settings, count)
+    fix = "raise max_connections, set smaller pools (SIDECAR_TURN_POOL_SIZE), or put a pooler in between"
+    is_well = needed <= accepted
+    detail = f"the server accepts {accepted}, and this service may open {needed}"
+    return Finding("connections", is_well=is_well, detail=detail, fix="" if is_well else fix)
 
 
 def _clock(theirs: datetime) -> Finding:

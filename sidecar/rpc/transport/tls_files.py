@@ -113,14 +113,22 @@ def _mark_of(files: TlsFiles) -> list[tuple[int, int, int] | None]:
 
 def _tell_expired(certificate: Path) -> None:
     """Log if the server's certificate is not valid now: callers refuse it, and nothing else would tell."""
-    now = datetime.now(UTC)
+    validity = valid_between(certificate)
+    if validity and not validity[0] <= datetime.now(UTC) < validity[1]:
+        begins_at, ends_at = validity
+        log.error("tls_certificate_not_valid", extra={"from": begins_at.isoformat(), "until": ends_at.isoformat()})
+
+
+def valid_between(certificate: Path) -> tuple[datetime, datetime] | None:
+    """Return the times from which and until which the certificate is valid; None if it cannot be read here.
+
+    Some can only be read by gRPC's library, and one may be replaced at this moment.
+    """
     try:
         read = x509.load_pem_x509_certificate(certificate.read_bytes())
-        begins_at, ends_at = read.not_valid_before_utc, read.not_valid_after_utc
-    except (ValueError, OSError):  # one that only gRPC's library reads, or is replaced at this moment
-        return
-    if not begins_at <= now < ends_at:
-        log.error("tls_certificate_not_valid", extra={"from": begins_at.isoformat(), "until": ends_at.isoformat()})
+        return read.not_valid_before_utc, read.not_valid_after_utc
+    except (ValueError, OSError):
+        return None
 
 
 def check_pair(certificate: Path, key: Path) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from cryptography import x509
 
 from sidecar.cli.operations.examining import Finding, _clock, _disk, examine, reach
+from tests.support.rpc.certificates import Authority
 
 UNUSABLE = {
     "SIDECAR_DEADLINE_S": "soon",
@@ -40,7 +42,7 @@ async def findings(dsn: str, home: Path, **variables: str) -> dict[str, Finding]
 async def test_doctor_finds_a_sound_machine_well(database: str, tmp_path: Path) -> None:
     found = await findings(database, tmp_path)
     assert list(found) == [
-        "settings", "tokenizer", "identity", "database", "extensions", "clock", "migrations", "roles", "backends",
+        "settings", "tokenizer", "identity", "database", "extensions", "clock", "connections", "migrations", "roles", "backends",
         "embedder", "telemetry",
     ]  # fmt: skip
     assert [one for one in found.values() if not one.is_well or one.fix] == []
@@ -80,6 +82,33 @@ async def test_each_problem_is_named_with_its_fix(tmp_path: Path, database: str)
     assert [one.name for one in away.values() if not one.is_well] == ["identity", "workspaces"]
     assert "SIDECAR_JWKS_URL" in away["identity"].fix
     assert "SIDECAR_WORKSPACE_ROOT" in away["workspaces"].fix
+
+
+async def test_pools_larger_than_the_server_are_told_unless_a_pooler_is_in_between(
+    database: str, tmp_path: Path
+) -> None:
+    large = {"SIDECAR_TURN_POOL_SIZE": "900"}
+    found = (await findings(database, tmp_path, **large))["connections"]
+    assert not found.is_well
+    assert "may open 9" in found.detail
+    assert "max_connections" in found.fix
+    assert "connections" not in await findings(database, tmp_path, **large, SIDECAR_DATABASE_DIRECT_URL=database)
+
+
+@pytest.mark.parametrize(
+    ("hours", "is_well", "needs_renewing"),
+    [((-1, 24 * 90), True, False), ((-1, 24), True, True), ((-2, -1), False, True)],
+)
+async def test_certificate_that_expires_is_told_before_it_does(
+    database: str, tmp_path: Path, hours: tuple[int, int], *, is_well: bool, needs_renewing: bool
+) -> None:
+    key, certificate = Authority().issue(x509.DNSName("sidecar"), hours=hours)
+    files = {"SIDECAR_TLS_CERT": certificate, "SIDECAR_TLS_KEY": key}
+    for name, text in files.items():
+        (tmp_path / name).write_bytes(text)
+    paths = {name: str(tmp_path / name) for name in files}
+    found = (await findings(database, tmp_path, **paths))["certificate"]
+    assert (found.is_well, "renewed" in found.fix) == (is_well, needs_renewing)
 
 
 async def test_each_migration_problem_has_its_own_fix(database: str, tmp_path: Path) -> None:
