@@ -10,9 +10,11 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import zip_longest
 from typing import Protocol
 from uuid import UUID
 
+from sidecar.backends.asking import Units
 from sidecar.backends.mcp_servers.mcp_tools import McpTools
 from sidecar.backends.tools import Calling, Offered, unsuited, why_not
 from sidecar.context.ports import BackendError, SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
@@ -68,24 +70,30 @@ class ToolsSource:
 
     async def tried(self, tool: str, question: str) -> tuple[str, ...]:
         """Call a tool with a question and return its texts. Raises a BackendError."""
+        return (await self._call(tool, question)).found
+
+    async def _call(self, tool: str, question: str) -> Units[str]:
         arguments = {**self.calling.arguments, self.calling.question_argument: question[:_MAX_QUESTION_CHARS]}
         return await self.tools.call(tool, arguments)
 
-    async def _called(self, tool: str, question: str) -> tuple[str, ...] | BackendError:
+    async def _called(self, tool: str, question: str) -> Units[str] | BackendError:
         try:
-            return await self.tried(tool, question)
+            return await self._call(tool, question)
         except BackendError as error:
             return error
 
     def _answer(
         self,
-        results: Sequence[tuple[str, tuple[str, ...] | BackendError]],
+        results: Sequence[tuple[str, Units[str] | BackendError]],
         words: Sequence[str],
         top_k: int,
         notes: Iterable[str],
     ) -> SourceAnswer:
         failures = [result for _, result in results if isinstance(result, BackendError)]
-        texts = [(name, text) for name, result in results if isinstance(result, tuple) for text in result]
+        answered = [(name, result) for name, result in results if isinstance(result, Units)]
+        notes = [*notes, *(note for _, result in answered for note in result.left_out)]
+        ranked = zip_longest(*([(name, text) for text in result.found] for name, result in answered))
+        texts = [one for of_rank in ranked for one in of_rank if one is not None]  # so that no tool crowds out another
         if failures and not texts:
             raise failures[0].beside(map(str, failures[1:]))
         shortened = [(name, text[: self.calling.result_chars]) for name, text in texts[:top_k]]

@@ -79,16 +79,16 @@ async def test_a_tool_that_changes_things_is_never_asked(tools: McpTools) -> Non
 
 
 async def test_structured_results_links_and_pictures_become_text_or_nothing(tools: McpTools) -> None:
-    (text,) = await tools.call("get-structured-content", {"location": "Chicago"})
+    (text,) = (await tools.call("get-structured-content", {"location": "Chicago"})).found
     assert "temperature" in text
-    assert all(isinstance(one, str) and one for one in await tools.call("get-tiny-image", {}))
+    assert all(isinstance(one, str) and one for one in (await tools.call("get-tiny-image", {})).found)
 
 
 async def test_a_wrong_call_is_an_error_and_the_next_one_works(tools: McpTools) -> None:
     for name, arguments in (("nothing", {}), ("get-sum", {"a": "x"})):
         with pytest.raises((ToolFailed, BackendMisused)):
             await tools.call(name, arguments)
-    assert await tools.call("get-sum", {"a": 1, "b": 2}) == ("The sum of 1 and 2 is 3.",)
+    assert (await tools.call("get-sum", {"a": 1, "b": 2})).found == ("The sum of 1 and 2 is 3.",)
 
 
 async def test_a_server_that_tells_its_variables_does_not_tell_our_secret(tools: McpTools) -> None:

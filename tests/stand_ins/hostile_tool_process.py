@@ -1,5 +1,6 @@
 """An MCP server over standard input and output, hostile to calls of its one tool: `python -m tests.stand_ins.hostile_tool_process
-large|endless|garbage|dies|odd`. Only `garbage` and `odd` answer a call; `odd` declares another tool, with an odd schema.
+large|endless|garbage|dies|odd|twice|…`. `garbage`, `odd` and the keys of `RESULTS` answer a call; `odd` declares another tool,
+with an odd schema, and `twice` two of one name.
 """
 
 from __future__ import annotations
@@ -17,6 +18,17 @@ _ODD = TOOL | {
     "name": "odd",
     "inputSchema": {"type": "object", "required": None, "properties": {"n": {"maximum": _AMOUNT}}},
 }
+_TEXT = {"type": "text", "text": "here"}
+_IMAGE = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+_RESOURCE = {"type": "resource", "resource": {"uri": "file:///berths", "mimeType": "text/plain", "text": "Berth 12"}}
+_ENDLESS = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
+RESULTS: dict[str, dict[str, Any]] = {
+    "no content": {},
+    "no structure": {"content": [_TEXT]},
+    "endless schema": {"content": [_TEXT], "structuredContent": {"a": "a" * 60 + "!"}},
+    "structure": {"content": [], "structuredContent": {"berth": 12, "key": os.environ.get("HARBOUR_KEY", "")}},
+    "resource": {"content": [_RESOURCE, _IMAGE]},
+}
 _ANSWERS: dict[str, Any] = {"initialize": ABOUT, "tools/list": {"tools": [TOOL]}}
 
 
@@ -25,13 +37,17 @@ def main() -> None:
     does = sys.argv[1]
     if does == "odd":
         _ANSWERS["tools/list"] = {"tools": [_ODD, TOOL]}
+    if does == "twice":
+        _ANSWERS["tools/list"] = {"tools": [TOOL | {"description": os.environ["HARBOUR_KEY"]}, TOOL]}
+    if does in {"no structure", "endless schema"}:
+        _ANSWERS["tools/list"] = {"tools": [TOOL | {"outputSchema": _ENDLESS}]}
     for line in sys.stdin:
         message = json.loads(line)
         found = _ANSWERS.get(message["method"])
         if message["method"] == "tools/call":
             _be_hostile(does)
             structured = {"structuredContent": {"result": [{"wei": _AMOUNT}]}} if does == "odd" else {}
-            _write({"id": message["id"], "result": {"content": [{"type": "text", "text": "here"}], **structured}})
+            _write({"id": message["id"], "result": RESULTS.get(does, {"content": [_TEXT], **structured})})
         elif found is not None:
             _write({"id": message["id"], "result": found})
         elif "id" in message:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -19,9 +19,9 @@ import httpx2
 import orjson
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CallToolResult, TextContent, Tool
+from mcp.types import CallToolResult, ContentBlock, EmbeddedResource, TextContent, TextResourceContents, Tool
 
-from sidecar.backends.asking import BackendCaller, CallLimits
+from sidecar.backends.asking import BackendCaller, CallLimits, Units
 from sidecar.backends.errors import (
     MAX_ANSWER_BYTES,
     AnswerUnreadable,
@@ -85,15 +85,18 @@ class McpTools:
         self._listed = (now_s, tools)
         return tools
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Call a tool and return its non-empty texts. Raises a BackendError."""
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Units[str]:
+        """Call a tool and return its non-empty texts, and a note on results without text. Raises a BackendError."""
 
-        async def attempt() -> tuple[str, ...]:
+        async def attempt() -> Units[str]:
             async with self._open_session() as session:
                 result = await _at_once((await session.client()).call_tool(tool, dict(arguments)))
             if result.is_error:
                 raise ToolFailed(self.name, tool)
-            return tuple(map(session.redacted, _texts(result)))
+            count = len(without := [block for block in result.content if not _is_text(block)])
+            kinds = ", ".join(sorted({block.type for block in without}))
+            note = f"{self.name}/{tool}: {count} without text, left out ({kinds})"
+            return Units(tuple(map(session.redacted, _texts(result))), (note,) if count else ())
 
         return await self.caller.ask(attempt, may_hedge=False)
 
@@ -104,17 +107,18 @@ class McpTools:
             await session.end()
 
     async def _list(self) -> tuple[Declared, ...]:
-        found: list[Tool] = []
+        found: dict[str, Declared] = {}
         cursor: str | None = None
         async with self._open_session() as session:
             client = await session.client()
             for _ in range(_MOST_PAGES):
                 page = await _at_once(client.list_tools(cursor=cursor))
-                found += page.tools
+                for tool in page.tools:  # of one name, the first: a turn and an approval must mean the same one
+                    found.setdefault(tool.name, _declared(tool, session.redacted))
                 cursor = page.next_cursor
                 if not cursor:
                     break
-        return tuple(_declared(tool) for tool in found)
+        return tuple(found.values())
 
     @asynccontextmanager
     async def _open_session(self) -> AsyncIterator[_Session]:
@@ -137,6 +141,12 @@ class McpTools:
         except _BROKEN as error:
             session.leave()
             raise BackendUnavailable(self.name, type(error).__name__) from None
+        except (
+            ValueError,
+            RuntimeError,
+        ) as error:  # the SDK's errors for answers against the protocol, which quote them
+            session.unanswered = 0
+            raise AnswerUnreadable(self.name, type(error).__name__) from None
 
     def _failed(self, session: _Session, code: int) -> BackendError:
         """Return the error for an MCP error; most end the session."""
@@ -186,7 +196,8 @@ class _Session:
         """Return the text without the secrets given to the server, since some tools print their variables."""
         for whole in self.secrets:
             for part in (whole, *whole.split()):
-                text = text.replace(part, "…") if len(part) >= _LEAST_SECRET_CHARS else text
+                if len(part) >= _LEAST_SECRET_CHARS:
+                    text = text.replace(part, "…").replace(_json(part)[1:-1].decode(), "…")
         return text
 
     def leave(self) -> None:
@@ -207,6 +218,7 @@ class _Session:
     async def _hold(self) -> None:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(Client(await self._transport(stack)))
+            client.session.validate_tool_result = _not_validated  # type: ignore[method-assign]
             self._client.set_result(client)
             await self._ending.wait()
 
@@ -227,6 +239,10 @@ class _Session:
         env = {name: secret.reveal(self._backend) for name, secret in server.env.items()}
         self.secrets = tuple(env.values())
         return mcp_stdio.bounded_stdio(server.command, env)
+
+
+async def _not_validated(name: str, result: CallToolResult) -> None:
+    """Accept every result: a server's schema may hold a pattern that stops this process for minutes."""
 
 
 async def _at_once(call: Coroutine[Any, Any, T]) -> T:
@@ -253,7 +269,7 @@ def _type_name(problem: BaseException | None) -> str:
     return type(problem).__name__ if problem else "it ended"
 
 
-def _declared(tool: Tool) -> Declared:
+def _declared(tool: Tool, redacted: Callable[[str], str]) -> Declared:
     hints, schema = tool.annotations, tool.input_schema
     required = schema.get("required")
     meta = tool.meta or {}
@@ -267,7 +283,7 @@ def _declared(tool: Tool) -> Declared:
     }
     return Declared(
         name=tool.name,
-        description=readable(tool.description or ""),
+        description=readable(redacted(tool.description or "")),
         is_read_only=bool(hints and hints.read_only_hint) and not (hints and hints.destructive_hint),
         is_search_safe=meta.get("search_safe") is True,
         required=frozenset(map(str, required if isinstance(required, list) else ())),
@@ -276,11 +292,23 @@ def _declared(tool: Tool) -> Declared:
 
 
 def _texts(result: CallToolResult) -> tuple[str, ...]:
-    """Return a result's texts: each entry of a structured list, or else each text block."""
+    """Return a result's texts: each entry of a structured list, or else each text, or else the structured result itself."""
     listed = _entries(result.structured_content)
     if listed is None:
-        listed = [block.text for block in result.content if isinstance(block, TextContent)]
+        listed = [_text_of(block) for block in result.content]
+        if not any(listed) and result.structured_content:
+            listed = [_json(result.structured_content).decode()]
     return tuple(readable(text) for text in listed if text.strip())
+
+
+def _text_of(block: ContentBlock) -> str:
+    if isinstance(block, EmbeddedResource):
+        return block.resource.text if isinstance(block.resource, TextResourceContents) else ""
+    return block.text if isinstance(block, TextContent) else ""
+
+
+def _is_text(block: ContentBlock) -> bool:
+    return isinstance(block, TextContent) or bool(_text_of(block))
 
 
 def _entries(structured: object) -> list[str] | None:

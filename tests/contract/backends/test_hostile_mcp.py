@@ -13,6 +13,7 @@ from sidecar.backends.asking import CallLimits
 from sidecar.backends.errors import AnswerUnreadable, BackendTimedOut, BackendUnavailable
 from sidecar.backends.mcp_servers.mcp_stdio import bounded_stdio
 from sidecar.backends.mcp_servers.mcp_tools import McpServer, McpTools
+from sidecar.backends.secrets import Secret
 from sidecar.context.ports import BackendError
 from tests.stand_ins import hostile_tool_server
 from tests.stand_ins.hostile_tool_server import HostileTools
@@ -46,14 +47,14 @@ async def test_answer_beyond_its_bounds_is_refused_and_the_session_stays(
     with pytest.raises(AnswerUnreadable, match=why):
         await tools.call("search", {})
     hostile.does = "answer"
-    assert await tools.call("search", {}) == ("xxxxxxxxxx",)
+    assert (await tools.call("search", {})).found == ("xxxxxxxxxx",)
     assert tools._session is session
     await tools.close()
 
 
 async def is_answered(tools: McpTools) -> bool:
     try:
-        return await tools.call("search", {}) == ("xxxxxxxxxx",)
+        return (await tools.call("search", {})).found == ("xxxxxxxxxx",)
     except BackendError:
         return False
 
@@ -92,9 +93,10 @@ async def test_process_that_hung_is_replaced() -> None:
     await silent.close()
 
 
-def process_that(does: str) -> McpTools:
+def process_that(does: str, key: str = "a-key-of-the-harbour") -> McpTools:
     command = (sys.executable, "-m", "tests.stand_ins.hostile_tool_process", does)
-    return McpTools("harbour", McpServer(command), CallLimits(60.0))
+    env = {"HARBOUR_KEY": Secret("env:KEY", {"KEY": key})}
+    return McpTools("harbour", McpServer(command, env=env), CallLimits(60.0))
 
 
 @pytest.mark.parametrize("does", ["large", "endless"])
@@ -113,7 +115,7 @@ async def test_lines_of_a_process_that_are_no_messages_are_skipped_and_not_logge
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     tools = process_that("garbage")
-    assert await tools.call("search", {}) == ("here",)
+    assert (await tools.call("search", {})).found == ("here",)
     await tools.close()
     assert "Loading" not in caplog.text
 
@@ -123,7 +125,7 @@ async def test_numbers_and_schemas_beyond_the_usual_spoil_no_tool() -> None:
     odd, usual = await tools.declared()
     assert (odd.name, odd.required, usual.name) == ("odd", frozenset(), "search")
     assert odd.schema_hash != usual.schema_hash
-    assert await tools.call("search", {}) == ('{"wei": 1000000000000000000000000}',)
+    assert (await tools.call("search", {})).found == ('{"wei": 1000000000000000000000000}',)
     await tools.close()
 
 
@@ -151,3 +153,43 @@ def _has_ended(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
+
+
+async def test_answer_against_the_protocol_is_unreadable_and_not_quoted() -> None:
+    tools = process_that("no content")
+    with pytest.raises(AnswerUnreadable) as raised:
+        await tools.call("search", {})
+    assert "HARBOUR" not in str(raised.value)
+    assert raised.value.__cause__ is None
+    await tools.close()
+
+
+@pytest.mark.parametrize("does", ["no structure", "endless schema"])
+async def test_answer_is_not_judged_by_the_servers_schema(does: str) -> None:
+    """A pattern of a schema may take minutes in the event loop of all calls."""
+    tools = process_that(does)
+    await tools.declared()
+    assert (await tools.call("search", {})).found == ("here",)
+    await tools.close()
+
+
+async def test_structured_answer_without_a_text_is_its_text_without_the_secret() -> None:
+    for key in ("a-key-of-the-harbour", 'a-"quoted"-key\\of-the-harbour'):
+        tools = process_that("structure", key)
+        assert (await tools.call("search", {})).found == ('{"berth":12,"key":"…"}',)
+        await tools.close()
+
+
+async def test_embedded_text_is_a_text_and_what_has_none_is_noted() -> None:
+    tools = process_that("resource")
+    answer = await tools.call("search", {})
+    assert answer.found == ("Berth 12",)
+    assert answer.left_out == ("harbour/search: 1 without text, left out (image)",)
+    await tools.close()
+
+
+async def test_of_two_tools_of_one_name_the_first_is_declared_without_the_secret() -> None:
+    tools = process_that("twice")
+    (one,) = await tools.declared()
+    assert one.description == "…"
+    await tools.close()

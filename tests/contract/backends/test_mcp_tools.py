@@ -12,11 +12,11 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.backends.asking import CallLimits
+from sidecar.backends.asking import CallLimits, Units
 from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnavailable
 from sidecar.backends.mcp_servers.mcp_tools import McpServer, McpTools, ToolFailed
 from sidecar.backends.secrets import Secret
-from sidecar.backends.tools import Calling
+from sidecar.backends.tools import Calling, Declared
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.sources.tools import ToolsSource
 from store.scope import Scope
@@ -71,7 +71,7 @@ async def test_process_lists_its_tools_and_answers() -> None:
         assert declared["search"].required == {"query"}
         assert not declared["writes"].is_read_only
         assert not declared["undeclared"].is_search_safe
-        answer = await tools.call("search", {"query": "berth"})
+        answer = (await tools.call("search", {"query": "berth"})).found
     assert answer == ("Berth 12 is free. You asked: berth", "The crane works on Mondays.")
 
 
@@ -89,6 +89,21 @@ async def test_approved_tool_is_called_and_its_results_become_items(address: str
         "The crane works on Mondays.",
     ]
     assert {ref.ref for item in answer.items for ref in item.provenance} == {"harbour/search"}
+
+
+async def test_every_tool_has_its_share_of_the_results() -> None:
+    many = tuple(f"Berth {number} is free." for number in range(30))
+
+    class Answering(McpTools):
+        async def declared(self, *, is_fresh: bool = False) -> tuple[Declared, ...]:
+            return tuple(Declared(name, "", True, True, frozenset(), b"x") for name in ("all", "best"))
+
+        async def call(self, tool: str, arguments: Mapping[str, object]) -> Units[str]:
+            return Units(many if tool == "all" else ("Berth 99 is the best.",))
+
+    answer = await find(Answering("harbour", McpServer(STDIO), CallLimits()), Approved({"all": b"x", "best": b"x"}))
+    assert len(answer.items) == LIMITS.top_k
+    assert [item.text for item in answer.items][:3] == [many[0], "Berth 99 is the best.", many[1]]
 
 
 async def test_nothing_is_called_without_an_approved_tool() -> None:
@@ -148,10 +163,10 @@ async def test_secret_that_a_running_server_was_given_is_redacted_after_its_rota
         await tools.declared()
         for later in ("another-key-11cc", ""):
             environ["KEY"] = later
-            assert await tools.call("tells", {"query": "x"}) == ("HARBOUR_KEY=…",)
+            assert (await tools.call("tells", {"query": "x"})).found == ("HARBOUR_KEY=…",)
         await tools.close()
         environ["KEY"] = "another-key-11cc"
-        assert await tools.call("tells", {"query": "x"}) == ("HARBOUR_KEY=…",)
+        assert (await tools.call("tells", {"query": "x"})).found == ("HARBOUR_KEY=…",)
 
 
 async def test_hanging_tool_is_abandoned_at_the_deadline_and_the_next_call_works() -> None:
@@ -161,7 +176,7 @@ async def test_hanging_tool_is_abandoned_at_the_deadline_and_the_next_call_works
         impatient._session = tools._session
         with pytest.raises(BackendTimedOut):
             await impatient.call("hung", {"query": "x"})
-        assert await tools.call("search", {"query": "x"})
+        assert (await tools.call("search", {"query": "x"})).found
 
 
 async def test_dead_process_is_started_again() -> None:
@@ -169,7 +184,7 @@ async def test_dead_process_is_started_again() -> None:
         await tools.declared()
         with pytest.raises(BackendUnavailable):
             await tools.call("leaves", {"query": "x"})
-        assert await tools.call("search", {"query": "x"})
+        assert (await tools.call("search", {"query": "x"})).found
 
 
 async def test_missing_program_is_unavailable() -> None:
@@ -198,4 +213,4 @@ async def test_cancelled_caller_leaves_the_session_to_others(address: str) -> No
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert await tools.call("search", {"query": "x"})
+        assert (await tools.call("search", {"query": "x"})).found
