@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 from uuid import UUID
 
 from starlette.datastructures import QueryParams
@@ -182,7 +182,7 @@ def route(
             return error_page(error, 413)
         except InvalidArgument as error:
             if error.field == "owner_id":
-                return RedirectResponse("/owner", 303)
+                return RedirectResponse(f"/owner?next={_wanted(request)}", 303)
             return error_page(error, 400)
         except _KNOWN as error:
             return error_page(error, _STATUS.get(row_of(error).code.name, 500))
@@ -284,5 +284,12 @@ async def _form(request: Request, session: ConsoleSession, *, is_about_owner: bo
 
 
 def _to_sign_in(request: Request) -> Response:
-    wanted = request.url.path if request.method == "GET" else "/"
-    return RedirectResponse(f"/login?next={wanted}", 303)
+    return RedirectResponse(f"/login?next={_wanted(request)}", 303)
+
+
+def _wanted(request: Request) -> str:
+    """Return the requested page with its query, encoded as a query's value; / for a post."""
+    if request.method == "POST":
+        return "/"
+    query = request.url.query
+    return quote(quote(request.scope["path"]) + (f"?{query}" if query else ""))

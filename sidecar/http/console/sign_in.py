@@ -24,21 +24,22 @@ def routes(desk: Desk) -> list[BaseRoute]:
     """Return the pages of signing in."""
 
     async def show(request: Request) -> Response:
-        return await _form(request, "")
+        return await _form(request.query_params.get("next", ""), "")
 
     async def sign_in(request: Request) -> Response:
         try:
             form = await read_form(request)
         except FormUnusable as error:
             return error_page(error, 413)
+        wanted = form.get("next", "")
         token = "".join(form.get("token", "").split())
         if not token.isascii() or not token:
-            return await _form(request, "Paste a token.", 401)
+            return await _form(wanted, "Paste a token.", 401)
         try:
             await desk.authenticate(token)
         except (Unauthenticated, KeysUnavailable) as error:
-            return await _form(request, message_of(error), 401)
-        answer = RedirectResponse(_place(form.get("next", "")), 303)
+            return await _form(wanted, message_of(error), 401)
+        answer = RedirectResponse(_place(wanted), 303)
         answer.set_cookie(
             COOKIE, desk.sessions.open(token), httponly=True, samesite="strict", secure=desk.is_behind_tls
         )
@@ -69,7 +70,8 @@ async def show_owners(visit: Visit) -> Response:
         since = now - timedelta(days=_OWNERS_DAYS)
         spending = await visit.services.costs.spent(tenant_id, since=since, until=now, by="owner")
         owners = sorted({row.key for row in spending})
-    return await visit.page("owner.html", owners=owners[:200])
+    wanted = _place(visit.query.get("next", ""), "/turns")
+    return await visit.page("owner.html", owners=owners[:200], wanted=wanted)
 
 
 async def choose_owner(visit: Visit) -> Response:
@@ -80,13 +82,12 @@ async def choose_owner(visit: Visit) -> Response:
     return RedirectResponse(_place(visit.form.get("next", "/turns")), 303)
 
 
-async def _form(request: Request, trouble: str, status: int = 200) -> Response:
-    wanted = _place(request.query_params.get("next", ""))
-    page = await aside(partial(render, "login.html", visit=None, wanted=wanted, trouble=trouble))
+async def _form(wanted: str, trouble: str, status: int = 200) -> Response:
+    page = await aside(partial(render, "login.html", visit=None, wanted=_place(wanted), trouble=trouble))
     return HTMLResponse(page, status)
 
 
-def _place(wanted: str) -> str:
+def _place(wanted: str, otherwise: str = "/") -> str:
     """Return the target after signing in: a path of this console, never another site."""
     is_path = wanted.startswith("/") and not wanted.startswith(("//", "/\\")) and wanted.isprintable()
-    return wanted if is_path else "/"
+    return wanted if is_path else otherwise

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
+from urllib.parse import quote
 
 import grpc
 import httpx
@@ -93,6 +94,26 @@ async def test_bad_token_is_refused_and_a_session_ends_with_its_token(desk: Site
         assert "samesite=strict" in cookie
         await desk.caller(admin=True).RevokeTokens(_revoking())
         assert (await client.get("/turns")).headers["location"].startswith("/login")
+
+
+async def test_page_that_was_wanted_is_shown_after_signing_in_and_choosing_an_owner(desk: Site) -> None:
+    async with browser(desk, signs_in=False) as client:
+        wanted = f"/thread?id={quote('a&b#c %3F', safe='')}&after=1"
+        form = await client.get(wanted, follow_redirects=True)
+        assert form.url.path == "/login"
+        mistyped = await client.post("/login", data=_fields(form.text) | {"token": "mistyped"})
+        signed_in = await client.post(
+            "/login", data=_fields(mistyped.text) | {"token": desk.token(admin=True)}, follow_redirects=True
+        )
+        assert signed_in.url.path == "/owner"
+        shown = await client.post("/owner", data=_fields(signed_in.text) | {"owner": "mara"})
+        assert shown.headers["location"] == wanted
+
+
+def _fields(page: str) -> dict[str, str]:
+    """Return the hidden fields of a page."""
+    found = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page)
+    return {name: unescape(value) for name, value in found}
 
 
 async def test_cookies_are_secure_behind_a_tls_proxy(settings: Settings) -> None:
@@ -205,9 +226,11 @@ class Counting:
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         self.now += 1
         self.most = max(self.most, self.now)
-        for _ in range(500):
-            await next_round()
-        self.now -= 1
+        try:
+            for _ in range(500):
+                await next_round()
+        finally:  # at its deadline it is cancelled
+            self.now -= 1
         return SourceAnswer()
 
 
