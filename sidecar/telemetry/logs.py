@@ -135,5 +135,8 @@ def log_to_stderr(level: str, *, process: str = "") -> None:
     # While the collector is unavailable, the exporter would log each dropped span.
     logging.getLogger("opentelemetry.sdk._shared_internal").setLevel(logging.ERROR)
     # Below WARNING, these libraries log whole requests, including credentials.
-    for name in ("boto3", "botocore", "urllib3", "httpx", "httpcore", "httpx2", "httpcore2", "mcp"):
+    for name in ("boto3", "botocore", "urllib3", "httpx", "httpcore", "httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    # The SDK of MCP quotes what servers answer, also in warnings; its session's logger is called "client".
+    for name in ("mcp", "client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from tests.stand_ins.hostile_tool_server import ABOUT, NOTICE, TOOL
+from tests.stand_ins.hostile_tool_server import ABOUT, CUT, NOTICE, TOOL
 
 _WHOLE = 1 << 30
 _AMOUNT = 10**24
@@ -28,6 +28,7 @@ RESULTS: dict[str, dict[str, Any]] = {
     "endless schema": {"content": [_TEXT], "structuredContent": {"a": "a" * 60 + "!"}},
     "structure": {"content": [], "structuredContent": {"berth": 12, "key": os.environ.get("HARBOUR_KEY", "")}},
     "resource": {"content": [_RESOURCE, _IMAGE]},
+    "cut": {"content": [{"type": "text", "text": CUT}]},
 }
 _ANSWERS: dict[str, Any] = {"initialize": ABOUT, "tools/list": {"tools": [TOOL]}}
 

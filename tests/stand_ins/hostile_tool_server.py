@@ -15,6 +15,8 @@ from tests.stand_ins.listening import listening
 
 ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "h", "version": "1"}}
 TOOL = {"name": "search", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+CUT = "\ud83d \\ud83d \U0001f600 \ude00"
+"""A text that was cut within an emoji, as servers in JavaScript do; also a backslash before the same letters, and a whole emoji."""
 NOTICE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "still there"}}
 
 
@@ -77,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _be_hostile(self, request_id: object) -> None:
         does = self.stand_in.does
-        text = "x" * (9 << 20 if does == "too large" else 10)
+        text = "x" * (9 << 20 if does == "too large" else 10) + (CUT if "cut" in does else "")
         answer = _json({"id": request_id, "result": {"content": [{"type": "text", "text": text}]}})
         if does == "endless":
             self.send_response(200)
@@ -85,14 +87,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             while not self.stand_in.over.wait(0.01):
                 self.wfile.write(b"event: message\ndata: " + _json(NOTICE) + b"\n\n")
+        elif does == "cut in events":
+            self._send(b"event: message\ndata: " + answer + b"\n\n", kind="text/event-stream")
         elif does == "compressed":
             self._send(gzip.compress(answer), encoding="gzip")
         else:
             self._send(answer)
 
-    def _send(self, body: bytes, status: int = 200, encoding: str = "") -> None:
+    def _send(self, body: bytes, status: int = 200, encoding: str = "", kind: str = "application/json") -> None:
         self.send_response(status)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         if encoding:
             self.send_header("content-encoding", encoding)

@@ -5,6 +5,7 @@ A failure is an answer like any other, so that it ends one call and not the sess
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import anyio
@@ -14,6 +15,13 @@ from sidecar.backends.errors import MAX_ANSWER_BYTES
 
 LATE, TOO_LARGE, COMPRESSED = -32096, -32097, -32098  # error codes that JSON-RPC leaves to implementations
 _EVENTS = "text/event-stream"
+_LINE_END = re.compile(rb"[\r\n]")
+_MOST_MENDED = 10_000
+_BACKSLASH = ord("\\")
+_LONE_SURROGATE = re.compile(
+    rb"\\u(?:[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u)[dD][c-fC-F][0-9a-fA-F]{2})"
+)
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
@@ -46,7 +54,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         await body.aclose()
         if body.problem:
             return _failure(body.problem)
-        return httpx2.Response(response.status_code, headers=response.headers, content=content)
+        return httpx2.Response(response.status_code, headers=response.headers, content=mended(content))
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -54,7 +62,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
 
 class _Body(httpx2.AsyncByteStream):
-    """An answer's bytes; they end early with a `problem`, and not with an error, at the bounds."""
+    """An answer's bytes, by lines; they end early with a `problem`, and not with an error, at the bounds."""
 
     def __init__(self, response: httpx2.Response, ends_at: float) -> None:
         self._response = response
@@ -63,7 +71,7 @@ class _Body(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         assert isinstance(self._response.stream, httpx2.AsyncByteStream)
-        parts, size = aiter(self._response.stream), 0
+        parts, size, begun = aiter(self._response.stream), 0, bytearray()
         while True:
             part: bytes | None = None
             with anyio.CancelScope(deadline=self._ends_at) as scope:
@@ -71,11 +79,32 @@ class _Body(httpx2.AsyncByteStream):
             size += len(part or b"")
             self.problem = LATE if scope.cancelled_caught else TOO_LARGE if size > MAX_ANSWER_BYTES else 0
             if part is None or self.problem:
-                return
-            yield part
+                break
+            begun += part
+            if _LINE_END.search(part):
+                end = max(begun.rfind(b"\n"), begun.rfind(b"\r")) + 1
+                yield mended(bytes(begun[:end]))
+                del begun[:end]
+        if begun and not self.problem:
+            yield mended(bytes(begun))
 
     async def aclose(self) -> None:
         await self._response.aclose()
+
+
+def mended(data: bytes) -> bytes:
+    """Return JSON with its halves of surrogate pairs, at most 10,000, replaced: the SDK reads none, and texts cut within an emoji
+    have them.
+    """
+
+    def replaced(found: re.Match[bytes]) -> bytes:
+        before = found.start()
+        while before and data[before - 1] == _BACKSLASH:
+            before -= 1
+        is_escape = (found.start() - before) % 2 == 0
+        return b"\\ufffd" if is_escape else found[0]
+
+    return _LONE_SURROGATE.sub(replaced, data, _MOST_MENDED)
 
 
 def _failure(code: int) -> httpx2.Response:

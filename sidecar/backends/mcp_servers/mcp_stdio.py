@@ -20,7 +20,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 
 from sidecar.backends.errors import MAX_ANSWER_BYTES
-from sidecar.backends.mcp_servers.mcp_http import TOO_LARGE
+from sidecar.backends.mcp_servers.mcp_http import TOO_LARGE, mended
 
 _LOOK_EVERY_S = 0.01
 
@@ -126,7 +126,7 @@ class _Pipes:
 def _message(line: bytes) -> Any:
     """Return the line's message; None if it is none."""
     try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return jsonrpc_message_adapter.validate_json(mended(line), by_name=False)
     except ValueError:
         return None
 

@@ -16,7 +16,7 @@ from sidecar.backends.mcp_servers.mcp_tools import McpServer, McpTools
 from sidecar.backends.secrets import Secret
 from sidecar.context.ports import BackendError
 from tests.stand_ins import hostile_tool_server
-from tests.stand_ins.hostile_tool_server import HostileTools
+from tests.stand_ins.hostile_tool_server import CUT, HostileTools
 from tests.support.waiting import until
 
 PATIENCE_S = 0.4
@@ -153,6 +153,21 @@ def _has_ended(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
+
+
+_MENDED = CUT.replace("\ud83d", "\ufffd").replace("\ude00", "\ufffd")
+
+
+@pytest.mark.parametrize("does", ["cut", "cut in events"])
+async def test_text_that_was_cut_within_an_emoji_is_read(hostile: HostileTools, tools: McpTools, does: str) -> None:
+    hostile.does = does
+    assert (await tools.call("search", {})).found == ("x" * 10 + _MENDED,)
+
+
+async def test_text_of_a_process_that_was_cut_within_an_emoji_is_read() -> None:
+    tools = process_that("cut")
+    assert (await tools.call("search", {})).found == (_MENDED,)
+    await tools.close()
 
 
 async def test_answer_against_the_protocol_is_unreadable_and_not_quoted() -> None:

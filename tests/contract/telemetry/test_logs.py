@@ -124,3 +124,15 @@ def test_every_line_before_the_end_of_a_process_is_written_if_standard_error_is_
     command = f'"{sys.executable}" -c "{SAY_AND_END}" {redirected}'
     done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.count(LONG)) == (3, written)
+
+
+def test_libraries_do_not_log_what_servers_answer() -> None:
+    script = """
+import logging
+from sidecar.telemetry.logs import log_to_stderr
+log_to_stderr('INFO')
+for name in ('mcp.client.streamable_http', 'client', 'sidecar.client'):
+    logging.getLogger(name).error('canary of %s', name)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["canary of sidecar.client"]
