@@ -16,7 +16,7 @@ from tests.stand_ins.listening import listening
 ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "h", "version": "1"}}
 TOOL = {"name": "search", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
 CUT = "\ud83d \\ud83d \U0001f600 \ude00"
-"""A text that was cut within an emoji, as servers in JavaScript do; also a backslash before the same letters, and a whole emoji."""
+"""A text that was cut within an emoji, as servers in JavaScript do; a backslash before the same letters; and a whole emoji."""
 NOTICE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "still there"}}
 
 
