@@ -16,7 +16,7 @@ from sidecar.backends.tools import Offered, ToolKeeper
 from sidecar.context.ports import BackendError
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.tenants import writing
-from sidecar.services.validation import read_name, read_text
+from sidecar.services.validation import read_id, read_name, read_text
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope
 from store.tenancy import backends, tenants, webhooks
@@ -92,7 +92,7 @@ class Backends:
     async def revoke_tool(self, tenant_id: UUID, backend: str, tool: str) -> bool:
         """Revoke a tool's approval, even if its server no longer declares it; return whether it was approved."""
         read_name("backend", backend)
-        read_name("tool", tool)
+        read_id("tool", tool)
         async with self._writing(tenant_id) as (connection, _):
             return await backends.revoke(connection, tenant_id, backend=backend, tool=tool)
 
@@ -135,7 +135,7 @@ class Backends:
 
 
 async def _suited(keeper: ToolKeeper, tenant_id: UUID, name: str) -> Offered:
-    offered = await _offered(keeper, tenant_id, read_name("tool", name))
+    offered = await _offered(keeper, tenant_id, read_id("tool", name))
     if offered.unsuited:
         raise FailedPrecondition("tool", f"The tool cannot be called in a turn: {offered.unsuited}")
     return offered

@@ -1,6 +1,6 @@
 """An MCP server over standard input and output, hostile to calls of its one tool: `python -m tests.stand_ins.hostile_tool_process
 large|endless|garbage|dies|odd|twice|…`. `garbage`, `odd` and the keys of `RESULTS` answer a call; `odd` declares another tool,
-with an odd schema, and `twice` two of one name.
+with an odd schema, `twice` two of one name, and `named` one with a name of several words.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ def main() -> None:
         _ANSWERS["tools/list"] = {"tools": [_ODD, TOOL]}
     if does == "twice":
         _ANSWERS["tools/list"] = {"tools": [TOOL | {"description": os.environ["HARBOUR_KEY"]}, TOOL]}
+    if does == "named":
+        _ANSWERS["tools/list"] = {"tools": [TOOL | {"name": "boats/find a berth"}]}
     if does in {"no structure", "endless schema"}:
         _ANSWERS["tools/list"] = {"tools": [TOOL | {"outputSchema": _ENDLESS}]}
     for line in sys.stdin:

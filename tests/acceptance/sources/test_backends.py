@@ -360,3 +360,17 @@ async def test_model_examples_in_the_documents_start(
     async with served(replace(settings, **{name: getattr(given, name) for name in named} | nowhere)) as site:
         assembly = await assembled(await fill(site))
     assert statuses(assembly)["MEMORY"] == "OK"
+
+
+async def test_tool_with_a_name_of_several_words_is_approved_and_called(settings: Settings, tmp_path: Path) -> None:
+    command = json.dumps([sys.executable, "-m", "tests.stand_ins.hostile_tool_process", "named"])
+    name = "boats/find a berth"
+    entry = f'[[tools]]\nname = "harbour"\ntenant = "acme"\ncommand = {command}\nsearch_safe = ["{name}"]\ndeadline_s = 10\n'
+    async with backed(settings, tmp_path, entry) as site:
+        agent, admin = await fill(site), site.caller("acme", admin=True)
+        await admin.ApproveTool(backends_pb2.ApproveToolRequest(backend="harbour", tool=name), timeout=60)
+        during = await assembled(agent, asking_tools(), timeout=60)
+        await admin.RevokeTool(backends_pb2.RevokeToolRequest(backend="harbour", tool=name))
+        after = await assembled(agent, asking_tools(), timeout=60)
+    assert [statuses(one)["TOOLS"] for one in (during, after)] == ["OK", "SKIPPED"]
+    assert "here" in {item.text for item in during.items}
