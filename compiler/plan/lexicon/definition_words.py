@@ -95,6 +95,18 @@ no kind
   spanish: mejor peor unico unica mismo misma problema
   portuguese: melhor pior mesmo mesma
   french: meilleur meilleure seul seule
+supposing
+  english: thought thinks believed believes assumed imagined dreamed dreamt pretended pretends wished wishes hoped hopes doubts
+  german: dachte denkt glaubte glaubt hielt traumte wunschte hofft hoffte
+  spanish: creyo creia cree penso pensaba piensa sono imaginaba espera
+  portuguese: achou achava acha pensou pensava acreditava sonhou imaginava espera
+  french: croyait croit pensait pense imaginait revait espere
+pronoun
+  english: his her their its he she
+  german: sein ihr er sie
+  spanish: su el ella
+  portuguese: seu sua ele ela
+  french: son sa il elle
 aim
   english: plan idea goal aim choice hope dream wish destination answer winner question
   german: plan idee ziel wunsch wahl traum antwort frage

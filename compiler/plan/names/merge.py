@@ -15,7 +15,7 @@ from compiler.plan.names.ruled import Rulings
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal, ProposedPage
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_key, alias_keys, plain_key, slug
-from compiler.plan.text.namesakes import is_acronym_in, is_partnership, is_town_of
+from compiler.plan.text.namesakes import has_namesakes, is_acronym_in, is_partnership, is_town_of
 
 SIMILARITY = 0.85
 CITY_TAG = "city:"
@@ -122,8 +122,8 @@ class Merger:
         return {page for page in found if self._same_place(proposed, page)}
 
     def _longer(self, proposed: ProposedPage) -> set[PageKey]:
-        """Return the pages of the type with longer names that the proposed title abbreviates, unless its text has both or has the
-        title as that of a town, the title is an acronym, or the longer name is that of a firm of partners.
+        """Return the pages of the type with longer names that the proposed title abbreviates, unless its text has both, has the
+        title as that of a town or of several people, the title is an acronym, or the longer name is that of a firm of partners.
         """
         key = plain_key(proposed.title)
         said = [line for section in proposed.sections for line in section.body_md.split("\n")]
@@ -138,6 +138,7 @@ class Merger:
             and not is_acronym_in(proposed.title, plain_key(match.alias))
             and not is_town_of(proposed.title, plain_key(match.alias), said)
             and not is_partnership(self.pages[match.page].title)
+            and not any(has_namesakes(proposed.title, line) for line in said)
         }
         chosen = spelling.longer_names(key, aliases, self.gazetteer)
         return {aliases[alias] for alias in chosen}

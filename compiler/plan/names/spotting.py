@@ -28,6 +28,8 @@ from compiler.plan.text.german_nouns import (
     is_german,
     is_german_compound,
     is_german_noun,
+    is_office,
+    is_thing,
     name_in,
     without_noun,
 )
@@ -98,6 +100,7 @@ _OPENING = frozenset(["'", "’", "-", "–", "(", "*", "_", "["])
 _BETWEEN = frozenset([";"])
 # `Weil Frau Odenthal den Kater nahm`; `van den Berg` is Dutch.
 _GERMAN_ARTICLES = frozenset(["den", "dem", "das", "des"])
+_GERMAN_AND = frozenset(["und", "oder"])
 _APART = frozenset(["&"])
 _PARTING = frozenset([",", ";", ":", ".", "!", "?", "(", ")", "\n", "–", "—"])
 # Particles of verbs that are written as one word: `Go-live`, `Check-in`.
@@ -305,7 +308,8 @@ def _is_opened(first: str, word: str) -> bool:
 def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str]) -> Iterator[tuple[int, int, Spotted]]:
     """Yield the names of a German text without its common nouns: `Malte`, of `mit Malte Schach gespielt`.
 
-    Doubtful (`is_noun`) are runs of nouns alone, and single words that are compounds, open a sentence or follow an article.
+    Doubtful (`is_noun`) are runs of nouns alone, and single words that are compounds, open a sentence, follow an article or are
+    joined to a noun (`Bohnen und Mangold`).
     """
     for first, last, one in found:
         words = list(map(without_noun, one.name.split()))
@@ -319,6 +323,9 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
         owner = next((at for at, word in enumerate(words, 1) if is_genitive(word, after[at:])), 0)
         if owner:
             yield first, first + owner, replace(one, name=" ".join(words[:owner])[:-1], is_initial=False)
+            if is_office(plain_key(" ".join(words[owner : owner + 1]))) and words[owner + 1 :]:
+                owned = replace(one, name=" ".join(words[owner:]), is_initial=False)
+                yield from _in_german([(first + owner, last, owned)], tokens)
             continue
         keys = [plain_key(word) for word in words]
         opens = int(first > 0 and determines(tokens[first - 1].lower()) and len(words) > 1 and keys[0] in KINDS_BEFORE)
@@ -333,6 +340,7 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
         is_initial = one.is_initial and not start
         before = tokens[begin - 1].lower() if begin else ""
         is_noun = len(words) == 1 and (is_initial or determines(before) or is_german_compound(keys[0]))
+        is_noun |= len(words) == 1 and before in _GERMAN_AND and is_thing(plain_key(tokens[begin - 2]))
         name = " ".join(words)
         yield (
             begin,

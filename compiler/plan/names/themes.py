@@ -9,13 +9,16 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.lexicon.theme_titles import THEME_TITLES
 from compiler.plan.lexicon.theme_words import AREAS, EVERYDAY_GROUPS, MEASURE_GROUPS, THEME_GROUPS
 from compiler.plan.names.ambiguous_names import is_theme_and_name, person_in
+from compiler.plan.names.speakers import is_talk
 from compiler.plan.text.german_nouns import determines, is_german, is_german_noun, is_german_theme
 from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.persons import greeted
 from compiler.plan.text.sentences import SPEAKER, sentences
-from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO_NAMES, PREDICATES
+from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO_NAMES, PREDICATES, TITLES
 
 _NO_THEME = "-"
 _SHORTEST_COMPOUND = 8
@@ -63,6 +66,19 @@ _ABOARD = re.compile(r"\b(?:(?:in|into|inside|from|out of) (?:the|a|my|our|his|h
 _PUPILS = frozenset(["him", "her", "them", "me", "us", "himself", "herself", "myself"])
 _TAUGHT = frozenset(["to", "how", "the", "a", "about"])
 _SIGNS = "\"'“”‘’([{*_#-—–"
+# An office before its bearer names a person and no theme: `la profesora Uribe`, `a coach called Mert`, `the teacher, Ms Ito`.
+_OFFICE_WORDS = """
+teacher tutor coach trainer nurse therapist dentist doctor professor chef painter writer author singer dancer pianist photographer
+driver farmer guide pastor priest gardener student lehrer lehrerin trainerin profesor profesora maestro maestra entrenador
+entrenadora medico medica cocinero cocinera professora treinador treinadora cozinheiro cozinheira professeur professeure
+entraineur infirmier infirmiere
+"""
+_OFFICES = frozenset(_OFFICE_WORDS.split())
+_CALLED = frozenset(["called", "named", "llamado", "llamada", "chamado", "chamada", "appele", "appelee", "namens"])
+# `A service that books every seat`, `Ana parks the van`: verbs, of which the noun's plural is a theme.
+_VERBS = frozenset(["books", "parks"])
+_SUBJECTS = frozenset(["that", "which", "who", "he", "she", "it"])
+_OBJECTS = frozenset(["a", "an", "the", "his", "her", "their", "every", "each", "all", "my", "our", "your", "us", "me"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +114,13 @@ def _in_sentence(sentence: str) -> list[str]:
     words = ["0" if one.isdigit() else one for one in text.split()]
     speaker = SPEAKER.match(sentence)
     begin = len(plain_key(speaker[1]).split()) if speaker else 0
+    called = greeted(sentence)
     forms = _forms()
     is_german_text = is_german(words)
     found: list[_Found] = []
-    at = 0
+    at = begin if is_talk(sentence) and not is_ordinary(" ".join(words[:begin])) else 0
     while at < len(words):
-        longest = forms.get(words[at])
+        longest = forms.get(words[at]) if words[at] not in called else None
         taken = 1
         for count in range(min(longest[0], len(words) - at) if longest else 0, 0, -1):
             form = longest[1].get(" ".join(words[at : at + count])) if longest else None
@@ -152,6 +169,8 @@ def _is_meant(words: list[str], start: int, end: int, begin: int) -> bool:
 def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
     """Return whether the words are a figure of speech, a date or a place: `feels like a family`, `until Easter`, `in the car`."""
     before = words[max(0, start - _LONGEST_SIMILE) : start]
+    if words[start] in _VERBS and (not _SUBJECTS.isdisjoint(before[-1:]) or _has_object(words, start)):
+        return True
     if form.title == _FEASTS and not _DATING.isdisjoint(before[-1:]):
         return True
     if _FORM_OF.search(" ".join(before)) or (words[start] == _CAR and _ABOARD.search(" ".join(before))):
@@ -167,6 +186,11 @@ def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
     return (
         words[start - 1 : start] in (["a"], ["an"]) and words[end : end + 1] == ["of"] and form.group in MEASURE_GROUPS
     )
+
+
+def _has_object(words: list[str], at: int) -> bool:
+    """Return whether the second word of a sentence has an object after it: `Ana books a seat`."""
+    return at == 1 and words[0] not in _OBJECTS and not _OBJECTS.isdisjoint(words[at + 1 : at + 2])
 
 
 def _likens(words: list[str], at: int, start: int) -> bool:
@@ -193,10 +217,18 @@ def _without_names(text: str, *, is_german_text: bool) -> str:
         run.extend([piece] if is_name else [])
         if not is_name or not piece[-1].isalnum():
             is_person = not is_german_text and _is_person(run, before, "" if is_name else piece)
+            if run and (office := _office(kept)):
+                kept[office] = "."
             kept.extend(run if len(run) < 2 and not is_person else ["."])
             kept.extend([] if is_name else [piece])
             run, before = [], piece
     return " ".join(kept)
+
+
+def _office(kept: list[str]) -> int:
+    """Return the index, from the end, of the office before a name; 0 if none stands there."""
+    at = -2 if plain_key(" ".join(kept[-1:])) in _CALLED | TITLES else -1
+    return at if len(kept) >= -at and plain_key(kept[at]) in _OFFICES and kept[at][-1] not in ".!?:;" else 0
 
 
 def _is_person(run: list[str], before: str, after: str) -> bool:

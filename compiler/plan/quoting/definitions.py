@@ -51,10 +51,13 @@ _MINE = re.compile(rf"\b(?:{_MY}) (?:{_WORD} )?({_WORD}) {_CALLED}")
 _MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:{_WORD} )?({_WORD}) {_CALLED}")
 # `Jon is an architect`; `the architect is called Jon`; `New architect: Jon`.
 _IS_KIND = re.compile(
-    rf"(?:\S+ ){{0,3}}{_NAME} (?:{_IS}) (?:(?:{_ANY['now or not']}) )*(?:{_AN})\b(?! (?:{_ANY['no kind']})\b)"
+    rf"(?:(?!(?:{_ANY['supposing']})\b)\S+ ){{0,3}}{_NAME} (?:{_IS}) "
+    rf"(?:(?:{_ANY['now or not']}) )*(?:{_AN})\b(?! (?:{_ANY['no kind']})\b)"
 )
+# `His name is Jon`, `she is called Jon`: who he is stands in another sentence.
+_HIS_NAME = rf"(?:{_ANY['pronoun']}) (?:name |nombre |nome |nom )?(?:{_ANY['is called']}) "
 _KIND_IS = re.compile(
-    rf"(?:(?!(?:it|this|that|these|those|{_ANY['aim']})\b)\S+ ){{1,5}}(?:{_ANY['is called']}) {_CALLED}"
+    rf"(?!{_HIS_NAME})(?:(?!(?:it|this|that|these|those|{_ANY['aim']})\b)\S+ ){{1,5}}(?:{_ANY['is called']}) {_CALLED}"
 )
 _LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
 # `Jon Baker, born Weiss, is her oldest friend`.
@@ -113,7 +116,11 @@ _BRACKET = re.compile(
     r"([^(),;:]+) \((?:(?!(?:see|if|not|and|or|but|with|on|in|at|from|until|since)\b)[^\W\d_A-Z][^()\d.;:!?]{2,40}"
     r"|(?:C[A-Z]O|VP|PM|HR|QA|GP|DBA|SRE)\b[^()\d.;:!?]{0,40})\)"
 )
-_OWNER = re.compile(r"\b[^\W\d_][\w-]*['’]s?\s+(?=[^\W\d_])")
+# `Jon's dog`, and not `he's at sea`.
+_OWNER = re.compile(
+    r"\b(?!(?:he|she|it|that|this|there|here|what|who|where|how|when|let|one)['’]s\b)[^\W\d_][\w-]*['’]s?\s+(?=[^\W\d_])",
+    re.IGNORECASE,
+)
 _CLAUSE = re.compile(r"(;\s+|:\s+|\s[-–—]\s)")
 _LATER = re.compile(rf";\s+|,?\s+(?:{_ANY['next clause']})\s+")
 _TITLE = re.compile(rf"\b(?:{'|'.join(sorted(TITLES))})\.\s", re.IGNORECASE)
@@ -145,7 +152,7 @@ def is_home(sentence: str, keys: Collection[str], *, is_living: bool = False) ->
 
 def _every_clause(sentence: str, keys: Collection[str]) -> list[str]:
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
-    clauses = (plain_key(text), *map(plain_key, _owned(sentence)), *_clauses(sentence))
+    clauses = (plain_key(text), *map(plain_key, _owned(text)), *_clauses(sentence))
     return [without_longer(one, sentence, keys) for one in clauses]
 
 

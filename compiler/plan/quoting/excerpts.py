@@ -18,6 +18,7 @@ from compiler.plan.text.change import content_words
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned, kin_in
 from compiler.plan.text.markdown import escape, plain_key
+from compiler.plan.text.namesakes import told_apart
 from compiler.plan.text.persons import acts, speaks_of_self, speaks_to_other
 from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
 from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, THIRD_PERSON
@@ -203,7 +204,11 @@ def attributed(quoted: tuple[str, ...], memory: BatchMemory) -> tuple[str, ...]:
 
 
 def _names(sentence: str, keys: Collection[str]) -> bool:
-    return any(is_named(key, sentence) or (theme_of(key) and theme_of(key) in themes_in(sentence)) for key in keys)
+    apart = told_apart(sentence)
+    return any(
+        (is_named(key, sentence) and key not in apart) or (theme_of(key) and theme_of(key) in themes_in(sentence))
+        for key in keys
+    )
 
 
 def founds(sentence: str, keys: Set[str]) -> bool:

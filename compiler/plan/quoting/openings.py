@@ -17,7 +17,7 @@ from compiler.plan.quoting.weighing import POINTING, is_central, is_liking, is_l
 from compiler.plan.text.change import content_words
 from compiler.plan.text.kin import is_of_kin
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.persons import COPULA, acts, is_verb, speaks_of_self, speaks_to_other
+from compiler.plan.text.persons import COPULA, acts, greeted, is_verb, speaks_of_self, speaks_to_other
 from compiler.plan.text.sentences import sentences, undated
 from compiler.plan.text.words import PREDICATES
 from store.text.words import STOP_WORDS
@@ -60,6 +60,7 @@ _PLACE_BEFORE = re.compile(r"\b(?:in|at|to|from|of|near|into|around|visit\w*) (?
 # A noun that a `he` or `she` after it may mean: `a coworker`, `my old boss`.
 _ANTECEDENT = re.compile(r"\b(?:an?|my|our|another|some|every) [a-z]")
 _OF = r"(?:of|on|de|do|da|dos|das|del|di|della|von|du)(?: (?:the|la|el|los|las|le|les))?"
+_DAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 # Types of places on a map that tell nothing about one.
 _NO_KINDS = frozenset(
     ["premise", "route", "establishment", "point_of_interest", "street_address", "natural_feature", "political"]
@@ -205,7 +206,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         found -= 2  # `He asked his boss, Ana.` is about the person of the sentence before
     found -= 2 if _REACTING.search(text) or _WISHING.match(text) else 0
     found -= 2 if is_theme and speaker and _ANSWERING.match(text) and not any(map(is_verb, words)) else 0
-    found -= 2 if speaks_to_other(words) else 0
+    found -= 2 if speaks_to_other(words) or (speaker and not greeted(said).isdisjoint(keys)) else 0
     is_own = speaks_of_self(words)
     if is_own and is_theme:
         found += 4 if speaker else 2
@@ -282,16 +283,20 @@ def is_about_subject(sentence: str, keys: Collection[str]) -> bool:
 
 
 def is_fragment(every: Iterable[str], keys: Collection[str]) -> bool:
-    """Return whether the sentences name the subject only as the end of one and the same phrase: `the birds of Texas`, or only its
-    kin: `Anders's mother`.
+    """Return whether the sentences name the subject only as the end of one and the same phrase: `the birds of Texas`, as the
+    beginning of one that ends with a day: `Ruby Tuesday`, or only its kin: `Anders's mother`.
     """
     every = list(every)
     shown = {name for one in every for name in (spotted.name for spotted in runs(one)) if plain_key(name) in keys}
     if shown and all(is_of_kin(name, one) for one in every for name in shown if name in one):
         return True
     name = "|".join(sorted(map(re.escape, keys), key=len, reverse=True))
-    before = re.compile(rf"(?:(\S+) {_OF} )?\b(?:{name})\b")
-    found = {match[1] for one in every for match in before.finditer(plain_key(one))}
+    before = re.compile(rf"(?:(\S+) {_OF} )?\b(?:{name})\b(?: ({_DAYS}))?")
+    matches = [match for one in every for match in before.finditer(plain_key(one))]
+    days = {match[2] for match in matches}
+    if len(days) == 1 and None not in days:
+        return True
+    found = {match[1] for match in matches}
     return len(found) == 1 and None not in found and found.isdisjoint(STOP_WORDS)
 
 

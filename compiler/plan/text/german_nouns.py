@@ -6,6 +6,7 @@ letters is a compound, and a common noun too (`Wasseranschluss`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from compiler.plan.lexicon.common_words import COMMON_WORDS
@@ -107,8 +108,8 @@ unserer viele vier vom zehn zum zur zwei zwölf
 _PEOPLE_BY_OFFICE = """
 kollege kollegin chef chefin nachbar nachbarin vermieter vermieterin freund freundin bruder schwester kunde kundin lieferant
 steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme partner partnerin nachfolger nachfolgerin
-ansprechpartner ansprechpartnerin tochter sohn schwiegermutter schwiegervater cousin cousine neffe nichte enkel enkelin ehemann
-ehefrau
+ansprechpartner ansprechpartnerin mann tochter sohn schwiegermutter schwiegervater cousin cousine neffe nichte enkel enkelin
+ehemann ehefrau
 """
 # Ends of other such nouns: `Großhändler`.
 _OFFICE_ENDS = """
@@ -125,6 +126,11 @@ _LONGEST_SURNAME = 7
 _SHORTEST_SINGULAR = 4
 _SHORTEST_MODIFIER = 3
 _SHORTEST_ABSTRACT = 7
+_LETTERS = re.compile("[äöüß]")
+_ENGLISH_WORDS = frozenset(
+    ["the", "and", "of", "is", "with", "to", "for", "a", "from", "at", "his", "her", "my", "i", "it"]
+)
+_SHORTEST_PROFESSION = 9
 _PLURALS = ("e", "en", "n", "s")
 _SUFFIXES = (
     *("ungen", "ung", "heit", "heiten", "keit", "keiten", "schaft", "schaften"),
@@ -139,6 +145,7 @@ _TELLING = frozenset(noun for noun in GERMAN_NOUNS - COMMON_WORDS if len(noun) >
 _OFFICES = frozenset(_PEOPLE_BY_OFFICE.split())
 _FULL_NAME_WORDS = 2
 _WOMENS_OFFICES = ("erin", "orin", "istin")
+_WOMENS_ENDS = (*_WOMENS_OFFICES, "arin", "eurin", "ologin")
 _OFFICE_HEADS = tuple(_OFFICE_ENDS.split())
 _OF_THEMES = frozenset(_THEMES.split())
 _STRONG_WORDS = frozenset(_STRONG.split())
@@ -147,10 +154,13 @@ _DETERMINERS = frozenset(_BEFORE_NOUNS.split())
 
 
 def is_german(words: Iterable[str]) -> bool:
-    """Return whether the words, in lower case, are German: one is in no other language, or two are typical of German."""
+    """Return whether the words, in lower case, are German: one is in no other language, two are typical of German, or one is and
+    another has a German letter, without a frequent English word.
+    """
     every = frozenset(words)
     weak, telling = len(_WEAK_WORDS & every), len(_TELLING & every)
-    return not _STRONG_WORDS.isdisjoint(every) or weak > 1 or telling > 1
+    is_spelled = bool(weak) and _ENGLISH_WORDS.isdisjoint(every) and any(map(_LETTERS.search, every))
+    return not _STRONG_WORDS.isdisjoint(every) or weak > 1 or telling > 1 or is_spelled
 
 
 def determines(word: str) -> bool:
@@ -172,8 +182,15 @@ def is_german_theme(key: str) -> bool:
 
 
 def is_no_surname(key: str) -> bool:
-    """Return whether the folded word is one of these nouns and never a surname: a theme's (`Schach`), or a long one."""
-    return key in _OF_THEMES or (len(key) >= _LONGEST_SURNAME and key in GERMAN_NOUNS - _SURNAMES)
+    """Return whether the folded word is one of these nouns and never a surname: a theme's (`Schach`), a long one, a compound of
+    two (`Hustensaft`), or a woman's profession (`Buchhalterin`).
+    """
+    if key in _OF_THEMES or (len(key) >= _LONGEST_SURNAME and key in GERMAN_NOUNS - _SURNAMES):
+        return True
+    if len(key) >= _SHORTEST_PROFESSION and key.endswith(_WOMENS_ENDS):
+        return True
+    heads = (one for one in _HEADS if len(one) >= _LONGEST_SURNAME and key.endswith(one) and one not in _SURNAMES)
+    return any(is_german_noun(key.removesuffix(head)) for head in heads)
 
 
 def is_german_compound(key: str) -> bool:
@@ -197,7 +214,7 @@ def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> t
         start = joint + 1
     if end - start > _FULL_NAME_WORDS and keys[start].endswith(_WOMENS_OFFICES):
         start += 1
-    while start < end - 1 and (keys[start] in _OFFICES or keys[start].endswith(_OFFICE_HEADS)):
+    while start < end - 1 and is_office(keys[start]):
         start += 1
     is_name = keys[start] not in ADDRESSES and not is_german_noun(keys[start])
     # `Obwohl Jonas da Dienst hat`, and not `Maria da Silva`.
@@ -209,6 +226,18 @@ def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> t
     while last > end > start + 1 and words[end - 1].lower() in CONNECTORS:
         end -= 1
     return start, end
+
+
+def is_office(key: str) -> bool:
+    """Return whether the folded word is an office or a relative, which stands before its bearer: `Nachbar Emre`."""
+    return key in _OFFICES or key.endswith(_OFFICE_HEADS)
+
+
+def is_thing(key: str) -> bool:
+    """Return whether the folded word is such a noun or a compound of one, also in the plural, and none for a person."""
+    return not is_office(key) and (
+        is_german_noun(key) or any(is_german_compound(key.removesuffix(end)) for end in _PLURALS)
+    )
 
 
 def _is_noun(key: str) -> bool:

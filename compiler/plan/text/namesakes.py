@@ -16,6 +16,9 @@ _OTHER = (
     r"another|a second|a different|(?:the|an|my|her|his|our) other|otr[oa]|outr[oa]|une? autre"
     r"|(?:noch )?eine[nr]? andere[rn]?|ein anderer|noch eine?[nr]?"
 )
+# `Not the Dan from before`
+_NOT_THE = r"\b(?i:not the|nicht (?:der|den|dem|die)|no (?:es )?(?:el|la)|n[ãa]o [ée]? ?[oa]|pas (?:le|la))"
+_APART = re.compile(rf"{_NOT_THE} ([^\W\d_a-z][\w-]+)(?! [^\W\d_a-z])")
 _NUMBERS = """
 two|three|four|five|six|seven|eight|nine|ten|dos|tres|cuatro|cinco|dois|duas|três|quatro|zwei|drei|vier|fünf|deux|trois|quatre
 """
@@ -42,7 +45,7 @@ def _bearing(name: str) -> re.Pattern[str]:
     one = re.escape(name)
     return re.compile(
         rf"\b(?i:{_OTHER}) {one}(?![\w'’-])|\b(?i:{_SEVERAL})(?: [\w-]+){{1,4}} (?i:{_NAMED}) {one}(?![\w'’-])"
-        rf"|\b(?i:{_SEVERAL}) {one}s(?![\w'’-])"
+        rf"|\b(?i:{_SEVERAL}) {one}s(?![\w'’-])|{_NOT_THE} {one}(?![\w'’-])"
         + (rf"|\b(?i:{_NUMBERS.strip()}) {one}(?![\w'’-])" if name.endswith("s") else "")
     )
 
@@ -53,6 +56,13 @@ def has_namesakes(name: str, text: str) -> bool:
     Not `another Dan story` or `both Dan's kids`.
     """
     return name in text and any(not _is_before_noun(text, one.end()) for one in _bearing(name).finditer(text))
+
+
+def told_apart(text: str) -> frozenset[str]:
+    """Return the plain keys of the single words of whose bearer a text says that they are another one than the known one: `he met
+    a Dan, not the Dan from before`.
+    """
+    return frozenset(plain_key(one[1]) for one in _APART.finditer(text))
 
 
 def _is_before_noun(text: str, at: int) -> bool:

@@ -24,6 +24,22 @@ _GIVEN = re.compile(
     rf"(?:{_MARKS})\s(?:the\s|de\s|der\s|die\s|el\s|la\s|o\s|a\s|le\s)?[\"“'‘«]?({_WORD}(?:\s{_WORD})?)",
     re.VERBOSE,
 )
+_QUOTED = rf"[\"“'‘«]({_WORD}(?:\s{_WORD})?)[\"”'’»]"
+_CALLED_SO = re.compile(
+    rf"(?<![\w'’-])({_NAME}){_ASIDE},?\s(?:who\s)?(?:"
+    rf"(?:is|was)\s(?:\w+\s){{0,2}}called|(?:wants|wanted|prefers|preferred|likes|asked|asks)\sto\sbe\s(?:just\s)?called"
+    rf"|se\shace\sllamar|(?:quiere|prefiere)\sque\s(?:la|lo|le)\sllamen|prefere\sser\schamad[oa](?:\s(?:de|por))?"
+    rf"|nennt\ssich|se\sfait\sappeler"
+    rf")\s[\"“'‘«]?({_WORD})(?![\w'’-]|\s[^\W\d_a-zß-ÿ])"
+)
+# `Everybody calls Devraj "Dev"`, `a Ana Sousa todos la llaman Nita`, `Petra wird von allen Pit genannt`.
+_BY_ALL = re.compile(
+    rf"\b(?i:everybody|everyone|people|friends|colleagues|they|we|most|all)(?:\s\w+){{0,3}}\scalls?\s({_NAME})\s{_QUOTED}"
+)
+_SAID_OF = re.compile(
+    rf"\b[Aa]\s({_NAME})\s(?:\w+\s){{0,3}}(?:la|lo|le)\s(?:llaman|llamamos|dicen)\s[\"“'‘«]?({_WORD})"
+    rf"|(?<![\w'’-])({_NAME})\s(?:wird|will|wurde)\s(?:\w+\s){{0,4}}?[\"“'‘„«]?({_WORD})[\"”'’“»]?\sgenannt"
+)
 _PLACED = re.compile(r"\b(?:in|at|of|from|near|by|to|von|aus|bei|en|de|do|da|à)(?:\sthe)?\s$", re.IGNORECASE)
 
 
@@ -33,10 +49,15 @@ def nicknames(text: str) -> tuple[tuple[str, str], ...]:
 
     The name is the last one before words like `known as`; one after a preposition is not what the sentence is about.
     """
-    every = ((one[2], one[1]) for one in _GIVEN.finditer(text) if not _PLACED.search(text, 0, one.start()))
+    said = (one for pattern in (_GIVEN, _CALLED_SO) for one in pattern.finditer(text))
+    every = [(one[2], one[1]) for one in said if not _PLACED.search(text, 0, one.start())]
+    every += [(one[2], one[1]) for one in _BY_ALL.finditer(text)]
+    every += [(one[2] or one[4], one[1] or one[3]) for one in _SAID_OF.finditer(text)]
     return tuple(dict.fromkeys((nick, name) for nick, name in every if _are_names(nick, name)))
 
 
 def _are_names(nick: str, name: str) -> bool:
+    if nick.endswith(("'s", "’s")):
+        return False
     keys = plain_key(nick), plain_key(name)
     return keys[0] != keys[1] and not any(all(word in NO_NAMES for word in key.split()) for key in keys)

@@ -45,6 +45,7 @@ def language_of(text: str) -> str:
     """Return the language with most function words and endings in the text: english, german, spanish, portuguese or french.
 
     In a tie: German if `is_german`; else English if it is among the best; else Portuguese if it is and the text has its letters.
+    Spanish is also one word behind Portuguese if the text has one of its diphthongs (`cierra`, `nueva`) and no Portuguese letter.
     """
     words = plain_key(text).split()
     found = {name: sum(word in own.split() for word in words) for name, own in _FUNCTION_WORDS.items()}
@@ -52,6 +53,9 @@ def language_of(text: str) -> str:
         found[name] += len(ends.findall(text))
     most = max(found.values())
     best = [name for name, count in found.items() if count == most]
+    is_near = "portuguese" in best and found["spanish"] >= most - 1 and not _PORTUGUESE.search(text)
+    if is_near and "english" not in best and _DIPHTHONG.search(text):
+        return "spanish"
     if len(best) == 1:
         return best[0]
     if is_german(words):
@@ -79,11 +83,12 @@ _FUNCTION_WORDS = {
     " wenn doch bei nach auch noch aus dass wie nur mehr sich vom von in du",
     "spanish": "el los las y en del hemos un una con nosotros se es lo al mas ahora adelante hoy hasta porque mi su por de la",
     "portuguese": "o os as e em do da dos das um uma com nao vamos agora diante ao mais foi hoje meu minha pelo pela por no na"
-    " se de",
+    " se de duas dois",
     "french": "le les et des du un une en est dans pour avec nous avons on ont sont je ne pas au aux sur mon cette ete il elle"
     " se ce qui sa chez lui leur sous jai ma de la",
 }
 _PORTUGUESE = re.compile(r"[ãõçêâ]|[àá]s", re.IGNORECASE)
+_DIPHTHONG = re.compile(r"[bcdflmnprstvz]ie[bdglmnrst]|[bcdfhjlmnprstvz]ue[bdglmnrstv]", re.IGNORECASE)
 _ENDINGS = {
     "german": re.compile(r"\b(?!\w*gü[eéií])[a-zß]*[äöüß][a-zäöüß]*\b"),
     "french": re.compile(r"\b(?:[cdjlmnst]|qu)['’]\w|\w(?:eaux?|eux|euse|tions?)\b|[èùœ]|\bà\b", re.IGNORECASE),

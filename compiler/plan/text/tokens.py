@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from compiler.plan.lexicon.joined_names import FIRM_ENDS, JOINED, NAMES_ENDING_IN_MONTH, NOT_OWNED, OWNED
+from compiler.plan.text.german_nouns import is_german_compound
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.page_words import language_of
 
@@ -42,6 +43,7 @@ _ELIDED = re.compile(
 _AMOUNT = re.compile(r"\d+[.,]\d")
 _LONGEST_UNIT = 3
 _STREET = "St."
+_PARTICLES = frozenset(["den", "der", "ter"])  # `Van der Aa`
 _GOING = "Van"  # a name, `Van Gogh`, or Spanish and Portuguese for `they go`
 
 
@@ -51,8 +53,13 @@ def tokens_of(text: str) -> list[str]:
     """
     tokens = _TOKEN.findall(text)
     if _GOING in tokens and language_of(text) in ("spanish", "portuguese"):
-        tokens = [one.lower() if one == _GOING else one for one in tokens]
-    return list(_streets_ended(tokens)) if _STREET in tokens else tokens
+        after = (*tokens[1:], "")
+        tokens = [
+            one.lower() if one == _GOING and following not in _PARTICLES else one
+            for one, following in zip(tokens, after, strict=True)
+        ]
+    is_saint = language_of(text) in ("german", "french")
+    return list(_streets_ended(tokens)) if _STREET in tokens and not is_saint else tokens
 
 
 def is_capital(word: str) -> bool:
@@ -82,10 +89,12 @@ def capitals(name: str) -> int:
 
 
 def _streets_ended(tokens: list[str]) -> Iterator[str]:
-    """Yield the tokens; the stop after a street is one of its own: `on Main St. The shop`, and not `at St. Anne's`."""
+    """Yield the tokens; the stop after a street is one of its own: `on Main St. The shop`, and not `at St. Anne's` or `im
+    Knabenchor St. Nikolai`.
+    """
     before = ""
     for token in tokens:
-        if token == _STREET and before[:1].isupper():
+        if token == _STREET and before[:1].isupper() and not is_german_compound(plain_key(before)):
             yield from ("St", ".")
         else:
             yield token

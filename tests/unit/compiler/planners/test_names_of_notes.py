@@ -58,6 +58,15 @@ def names(text: str) -> list[str]:
         ("We had lunch near Ilka's bakery.", ["Ilka's bakery"]),
         ("We had lunch near Ilka's house.", ["Ilka"]),
         ("We talked about Vigo's restaurant scene.", ["Vigo"]),
+        ("Der Pfleger hat Ulrike Hustentropfen gebracht.", ["Ulrike"]),
+        ("Oskar wurde Arzt, Ulrike Buchhändlerin.", ["Ulrike"]),
+        ("Wir proben im Knabenchor St. Nikolai.", ["Knabenchor St. Nikolai"]),
+        ("Omars Schwester Ulrike ist krank.", ["Omar", "Ulrike"]),
+        ("Oskar und ihr Mann Nuri suchen ein Haus.", ["Nuri"]),
+        ("Er hat schöne Bohnen und Mangold gesät.", []),
+        ("La clase es del profesor Van der Aa los lunes.", ["Van der Aa"]),
+        ("Van a la playa con Omar los lunes.", ["Omar"]),
+        ("We stood on Main St. The shop was shut.", ["Main St"]),
     ],
 )
 def test_certain_names_of_a_note(text: str, found: list[str]) -> None:

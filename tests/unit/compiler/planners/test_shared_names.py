@@ -240,6 +240,11 @@ def test_brand_with_a_persons_name_is_not_the_person() -> None:
         ("Co-founder is Devraj Kohli, CTO, goes by Dex.", "Devraj Kohli", "Dex"),
         ("Gestern kam Heinrich Moll, genannt Hinni, um acht.", "Heinrich Moll", "Hinni"),
         ("Ayer llamó José Ruiz, conocido como Pepón, desde Cádiz.", "José Ruiz", "Pepón"),
+        ("Heinrich Moll wants to be called Hinni, but only at work.", "Heinrich Moll", "Hinni"),
+        ("The mason is Heinrich Moll, who is mostly called Hinni.", "Heinrich Moll", "Hinni"),
+        ('Everybody on the site calls Heinrich Moll "Hinni".', "Heinrich Moll", "Hinni"),
+        ("Heinrich Moll wird von allen nur Hinni genannt.", "Heinrich Moll", "Hinni"),
+        ("A José Ruiz todos lo llaman Pepón en el bar.", "José Ruiz", "Pepón"),
     ],
 )
 def test_nickname_that_a_text_gives_is_a_name_of_the_same_page(told: str, name: str, nick: str) -> None:
@@ -278,6 +283,10 @@ def test_nickname_given_to_two_people_stays_apart() -> None:
         "Lucía tiene un perro apodado Trueno.",
         "A Maria tem um gato apelidado de Bolinha.",
         "Ana has a brother who goes by Spike.",
+        "Omar was called by Ruth.",
+        "Ana is called Omar's rock.",
+        "The goat of Ana is called Dora.",
+        "Everyone calls Omar on Sundays.",
         "A" * 10_000,
         " ".join(["A" + "a" * 3_000] * 3),
     ],
@@ -301,3 +310,10 @@ def test_talk_of_a_person_in_the_possessive_or_with_a_contraction_is_about_them(
     assert "Fidelma" in made(*owned)
     denied = ("Nina: It means that Heather isn't speaking to me.", "Nina: I've given a roast to Heather and to Omar.")
     assert "Heather" in made(*denied)
+
+
+def test_sentence_about_a_namesake_is_on_no_page_of_the_other() -> None:
+    texts = ("Edda wrote to Nils.", "Nils sang in the kitchen.", "Edda hired a Nils, not the Nils from the kitchen.")
+    assert "hired" not in lines(made(*texts)["Nils"])
+    texts = ("Edda schrieb an Nils.", "Nils sang im Garten.", "Edda traf einen Nils, nicht den Nils vom Garten.")
+    assert "traf" not in lines(made(*texts)["Nils"])

@@ -111,6 +111,8 @@ def test_every_title_is_of_a_theme() -> None:
         ("Gülay is back.", "english"),
         ("Ana es vegetariana.", "spanish"),
         ("Mi amigo es lingüista.", "spanish"),
+        ("Nuria vuelve dos jueves por barco.", "spanish"),
+        ("Ele quer dos primos mais tempo.", "portuguese"),
     ],
 )
 def test_language_of_a_line(text: str, language: str) -> None:

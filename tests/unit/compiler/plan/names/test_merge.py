@@ -12,7 +12,7 @@ from compiler.plan.names import spelling
 from compiler.plan.names.collecting import subjects
 from compiler.plan.names.merge import SIMILARITY, Match, Matches, Resolution, Way, merger, names
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
-from compiler.plan.proposal import Proposal, ProposedPage
+from compiler.plan.proposal import Proposal, ProposedPage, ProposedSection
 from compiler.plan.text.markdown import alias_key
 from tests.support.compiler.plan_cases import batch, memory, page
 
@@ -42,9 +42,10 @@ def resolved(
     city: str = "",
     places: Gazetteer = NO_PLACES,
     kind: PageType = PageType.ENTITY,
+    said: str = "",
 ) -> Resolution | None:
     """Return what becomes of a title among the pages, looked up as the store does it."""
-    proposed = ProposedPage(kind, title, city=city)
+    proposed = ProposedPage(kind, title, city=city, sections=(ProposedSection("overview", "Overview", said),))
     wanted = names(Proposal(new_pages=(proposed,)), gazetteer=places)
     found = []
     for one in pages:
@@ -84,6 +85,11 @@ def way(found: Resolution | None) -> str:
 )
 def test_page_is_matched_in_the_way_that_fits_its_name(title: str, known: str, expected: str) -> None:
     assert way(resolved(title, page(known))) == expected
+
+
+def test_name_that_several_bear_is_not_the_page_of_one_of_them() -> None:
+    assert resolved("Lark", page("Lark Creek"), said="Lark came at noon.") is not None
+    assert resolved("Lark", page("Lark Creek"), said="There is another Lark on the team.") is None
 
 
 def test_short_name_of_two_pages_matches_neither() -> None:

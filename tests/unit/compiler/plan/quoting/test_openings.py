@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compiler.plan.quoting.openings import opening, opening_line
+from compiler.plan.quoting.openings import is_about_subject, opening, opening_line
 from tests.support.compiler.plan_cases import START, memory
 
 
@@ -78,6 +78,8 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Co-signed by the anglers' club, chair Olga.", ("Olga laughed at the long speech.",)),
         ("Olga", "The pump is checked by technician Olga every spring.", ("Olga laughed at the long speech.",)),
         ("Olga", "Olga bought a boat with Omar.", ("Olga countered at 14.", "Photo sent to Olga.")),
+        ("Olga", "Olga mends nets at the pier.", ("Omar thought Olga was his aunt.", "Her name is Olga.")),
+        ("Olga", "Olga vende redes en el muelle.", ("Omar creía que Olga era su tía.", "Su nombre es Olga.")),
         ("Olga", "Olga bought a boat with Omar.", ("Olga is certain that it looked at Omar.",)),
         ("Olga", "Olga bought a boat with Omar.", ("Olga at the pier wants one too, she pays.",)),
         ("Vigo", "Mis padres viven cerca de la playa en Vigo.", ("Compré Vigo a Oporto para mayo.",)),
@@ -306,3 +308,20 @@ def test_place_opens_with_the_kind_that_its_name_bears(name: str, types: list[st
     place = {"name": name, "city": "Vigo", "types": types}
     seen = replace(memory("m1", "Twenty lengths before work."), metadata={"place": place})
     assert opening_line([(seen, (seen.text,))], {name.lower()})[0] == line
+
+
+def test_speakers_page_opens_with_what_the_speaker_says_of_themselves() -> None:
+    own = "Omar: I keep bees behind the school"
+    others = (
+        "Omar: Ruth left for Oslo on friday, so it's Ruth's turn",
+        "Omar: what's the number",
+        "Omar: that's Ruth's bus",
+        "Ruth: one seat, Omar. just one",
+    )
+    found = {said: START + timedelta(days=at) for at, said in enumerate((own, *others))}
+    assert opening(found, {"omar"}, found) == own
+
+
+def test_contraction_before_a_name_does_not_make_it_the_subject() -> None:
+    assert not is_about_subject("Ruth: He's at Marstal. Two broken ribs.", {"marstal"})
+    assert is_about_subject("Ruth: Omar's boat Marstal is slow.", {"marstal"})

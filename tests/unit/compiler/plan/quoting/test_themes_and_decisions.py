@@ -353,6 +353,13 @@ def test_a_name_that_only_ends_one_phrase_is_no_page() -> None:
     assert [one.title for one in extractive.plan_leaf(batch(*every)).new_pages] == ["Kenya"]
 
 
+def test_a_name_that_only_begins_a_phrase_with_a_day_is_no_page() -> None:
+    phrase = ("They tuned Ruby Tuesday in the barn.", "The choir sang Ruby Tuesday at noon.")
+    every = [memory(f"m{at}", text) for at, text in enumerate((*phrase, "The mare in the barn is called Ruby."))]
+    assert extractive.plan_leaf(batch(*every[:2])).new_pages == ()
+    assert [one.title for one in extractive.plan_leaf(batch(*every)).new_pages] == ["Ruby"]
+
+
 def test_a_few_letters_are_a_name_from_three_memories_on_also_in_the_plural() -> None:
     said = (
         "We talked a long while about AIs in the night train.",
@@ -535,6 +542,14 @@ def test_a_reason_repeats_only_what_comes_after_why() -> None:
         ("Bruno trains the dog of his aunt.", "Trains"),
         ("Nine pups of the Kyoto line, and one mouse escaped.", "Dogs"),
         ("We went to the graduation party of the neighbours.", "Education"),
+        ("Olaria: no, not on Monday.", "Pottery"),
+        ("I feel so calm, Olaria.", "Pottery"),
+        ("La profesora Uribe llega a mayo.", "Teaching"),
+        ("Her old teacher, Ms Ito, lives in Hull.", "Teaching"),
+        ("The firm hired a singer called Mert.", "Singing"),
+        ("It is the desk that books each seat.", "Books and reading"),
+        ("Omar parks the van by the gate.", "Parks"),
+        ("The shop wants its blog on another server.", "Writing"),
     ],
 )
 def test_feast_as_a_date_and_a_person_are_no_themes(text: str, theme: str) -> None:
@@ -544,6 +559,20 @@ def test_feast_as_a_date_and_a_person_are_no_themes(text: str, theme: str) -> No
 def test_feast_and_a_landlord_with_a_lease_are_themes() -> None:
     assert "Holidays and celebrations" in themes_in("Easter brunch at Omar's with green eggs.")
     assert "Rent and housing" in themes_in("The landlord sent the lease.")
+
+
+@pytest.mark.parametrize(
+    ("text", "theme"),
+    [
+        ("Pottery: we meet on Monday.", "Pottery"),
+        ("Omar wants to be a teacher. Ana is glad.", "Teaching"),
+        ("She reads books every night.", "Books and reading"),
+        ("The parks the city has are full.", "Parks"),
+        ("She started a blog about moss.", "Writing"),
+    ],
+)
+def test_label_of_a_note_and_nouns_without_a_name_are_themes(text: str, theme: str) -> None:
+    assert theme in themes_in(text)
 
 
 def test_title_of_a_decision_says_what_it_is_about() -> None:
