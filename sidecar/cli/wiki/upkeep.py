@@ -18,6 +18,7 @@ from sidecar.cli.wiki import drawing
 from sidecar.cli.wiki.compiles import ended, exit_of, followed
 from sidecar.client import JournalPlace, JournalRecord
 from sidecar.client.answers.wiki import ResetEffect, Verification
+from sidecar.ingest.exports.conversation import SkippedPiece
 from sidecar.ingest.exports.journal import ImportedPlace, ImportedRecord, read_journal
 from sidecar.ingest.opening import opened_at
 
@@ -208,7 +209,8 @@ def imported(session: CommandSession, file: Path) -> dict[str, Any]:
     facts["job_id"] = ""
     with resumable(session.voice, lambda: _stored(facts)):
         records, skipped = _read(file)
-        facts |= {"records": len(records), "refused": len(skipped), "skipped": skipped}
+        facts |= {"records": len(records), "refused": sum(one.is_lost for one in skipped)}
+        facts["skipped"] += map(str, skipped)
         parts = list(batches(records, lambda one: len(one.text), most=_BATCH_RECORDS, most_chars=_BATCH_CHARS))
         with session.voice.progress("records", len(records)) as step:
             for place, part in enumerate(parts, start=1):
@@ -228,11 +230,11 @@ def _stored(facts: dict[str, Any]) -> str:
     return f"{stored:,} of {counted(facts['records'], 'record')}" if stored else ""
 
 
-def _read(file: Path) -> tuple[list[ImportedRecord], list[str]]:
+def _read(file: Path) -> tuple[list[ImportedRecord], list[SkippedPiece]]:
     with opened_at(file) as stream:
         parts = list(read_journal(str(file), stream))
-    records = [one for one in parts if isinstance(one, ImportedRecord)]
-    return records, [str(one) for one in parts if not isinstance(one, ImportedRecord)]
+    records = {one.id: one for one in parts if isinstance(one, ImportedRecord)}  # of an id, the last one
+    return list(records.values()), [one for one in parts if isinstance(one, SkippedPiece)]
 
 
 def _sent_place(place: ImportedPlace | None) -> JournalPlace | None:

@@ -173,5 +173,21 @@ def gathered(
         yield Conversation(conversation_id, title if isinstance(title, str) else "", tuple(kept.values()))
 
 
-def _mark(turn: ImportedTurn) -> int:
-    return hash(repr(turn))
+def repeated_of(
+    name: str, value_id: str, value: object, position: str, places: dict[str, tuple[str, int]]
+) -> SkippedPiece | None:
+    """Return this value if it repeats an earlier one of the file, else the earlier one of the id, which this replaces, if any.
+
+    `places` holds the places and marks of the values read before, by id, and gets this one's.
+    """
+    earlier, places[value_id] = places.get(value_id), (position, _mark(value))
+    if earlier is None:
+        return None
+    if earlier[1] == _mark(value):
+        return SkippedPiece(name, position, "it repeats an earlier one; no action is needed", is_lost=False)
+    same = "has the same id (without an id: the same text and times) and replaces it"
+    return SkippedPiece(name, earlier[0], f"{position} {same}; give one of them another id to keep both")
+
+
+def _mark(value: object) -> int:
+    return hash(repr(value))

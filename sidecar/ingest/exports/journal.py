@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from sidecar.ingest.errors import NotMemories
 from sidecar.ingest.exports.archive import opened
-from sidecar.ingest.exports.conversation import SkippedPiece, Unusable, id_of, is_spoken, time_of, word
+from sidecar.ingest.exports.conversation import SkippedPiece, Unusable, id_of, is_spoken, repeated_of, time_of, word
 from sidecar.ingest.exports.records import records
 
 _LONGEST_TEXT_CHARS = 100_000
@@ -42,9 +42,11 @@ def read_journal(name: str, data: bytes | BinaryIO) -> Iterator[ImportedRecord |
 
     A record is
     `{"text", "id"?, "occurred_at"?, "place"?: {"name", "city"?, "address"?, "alternate_names"?}, "tags"?, "journal_id"?}`,
-    or has the API's names `record_id` and `occurred_time`. A stream must be seekable. Raises UnreadableExport or TooLarge, and
-    NotMemories for a message or a conversation.
+    or has the API's names `record_id` and `occurred_time`. Of records of one id the last counts, and each earlier one is also
+    yielded as skipped, when the next one is read. A stream must be seekable. Raises UnreadableExport or TooLarge, and NotMemories
+    for a message or a conversation.
     """
+    places: dict[str, tuple[str, int]] = {}
     for record in records(name, opened(data)):
         if isinstance(record, SkippedPiece):
             yield record
@@ -52,7 +54,12 @@ def read_journal(name: str, data: bytes | BinaryIO) -> Iterator[ImportedRecord |
         if is_spoken(record.value):
             raise NotMemories(name, f"{record.position} is part of a conversation, not a journal record")
         try:
-            yield _read(record.value)
+            read = _read(record.value)
+            repeated = repeated_of(name, read.id, read, record.position, places)
+            if repeated is not None:
+                yield repeated
+            if repeated is None or repeated.is_lost:
+                yield read
         except Unusable as error:
             yield SkippedPiece(name, record.position, str(error))
 

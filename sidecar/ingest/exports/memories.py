@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from sidecar.ingest.errors import NotMemories
 from sidecar.ingest.exports.archive import opened
-from sidecar.ingest.exports.conversation import SkippedPiece, Unusable, id_of, is_spoken, time_of
+from sidecar.ingest.exports.conversation import SkippedPiece, Unusable, id_of, is_spoken, repeated_of, time_of
 from sidecar.ingest.exports.records import FileRecord, records
 
 _LONGEST_TEXT_CHARS = 100_000
@@ -72,28 +72,13 @@ def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory 
         try:
             memory = _memory(record)
             has_memories = True
-            repeated = _repeated(name, memory, record.position, places)
+            repeated = repeated_of(name, memory.id, memory, record.position, places)
             if repeated is not None:
                 yield repeated
             if repeated is None or repeated.is_lost:
                 yield memory
         except Unusable as error:
             yield SkippedPiece(name, record.position, str(error))
-
-
-def _repeated(
-    name: str, memory: ImportedMemory, position: str, places: dict[str, tuple[str, int]]
-) -> SkippedPiece | None:
-    """Return this memory if it repeats an earlier one of the file, else the earlier one that it replaces, if any."""
-    earlier, mark = places.get(memory.id), hash(repr(memory))
-    places[memory.id] = position, mark
-    if earlier is None:
-        return None
-    if earlier[1] == mark:
-        return SkippedPiece(name, position, "it repeats an earlier memory; no action is needed", is_lost=False)
-    same = "has the same id (without an id: the same text and times) and replaces it"
-    reason = f"{position} {same}; give one of them another id to keep both"
-    return SkippedPiece(name, earlier[0], reason)
 
 
 def _memory(record: FileRecord) -> ImportedMemory:

@@ -37,21 +37,19 @@ def test_a_record_comes_out_as_it_was_written() -> None:
 
 
 def test_record_may_have_the_names_of_the_api() -> None:
-    api, file = read(
-        {"record_id": "j1", "text": "Ate here.", "occurred_time": "2026-02-01T16:20:00Z"},
-        {"id": "j1", "text": "Ate here.", "occurred_at": "2026-02-01T16:20:00Z"},
-    )
-    assert api == file
+    api = read({"record_id": "j1", "text": "Ate here.", "occurred_time": "2026-02-01T16:20:00Z"})
+    assert api == read({"id": "j1", "text": "Ate here.", "occurred_at": "2026-02-01T16:20:00Z"})
     (refused,) = read({"text": "Ate here.", "occurred_time": "soon"})
     assert isinstance(refused, SkippedPiece)
 
 
 def test_record_without_an_id_gets_the_same_id_every_time() -> None:
-    first, second, again = read({"text": "a"}, {"text": "b"}, {"text": "a"})
+    first, second = read({"text": "a"}, {"text": "b"})
+    (again,) = read({"text": "a"})
     assert isinstance(first, ImportedRecord)
     assert isinstance(second, ImportedRecord)
-    assert isinstance(again, ImportedRecord)
-    assert first.id == again.id != second.id
+    assert first == again
+    assert first.id != second.id
 
 
 def test_unusable_record_is_left_out_with_its_reason() -> None:
@@ -65,3 +63,11 @@ def test_unusable_record_is_left_out_with_its_reason() -> None:
     assert isinstance(good, ImportedRecord)
     assert len(left_out) == len(bad)
     assert all(isinstance(one, SkippedPiece) and one.reason for one in left_out)
+
+
+def test_of_records_of_one_id_the_earlier_is_told() -> None:
+    values = [{"id": "r1", "text": "one"}, {"id": "r1", "text": "two"}, {"id": "r1", "text": "two"}]
+    found = list(read_journal("journal.jsonl", "\n".join(map(json.dumps, values)).encode()))
+    assert [one.text for one in found if isinstance(one, ImportedRecord)] == ["one", "two"]
+    skipped = [one for one in found if isinstance(one, SkippedPiece)]
+    assert [(one.position, one.is_lost) for one in skipped] == [("line 1", True), ("line 3", False)]
