@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 MAX_FORM_BYTES = 16 * 1024
 MAX_FORM_FIELDS = 100
 SHOWN_OWNER = "shown_owner"
+PART_HEADER = "x-console-part"
+"""The header of the requests by which a page's script refreshes a part of it."""
 _TRIED_AT_ONCE = 2
 
 Authenticate = Callable[[str], Awaitable[Identity]]
@@ -140,6 +142,11 @@ class Visit:
     def tell(self, text: str, *, undo: str = "", undo_text: str = "Undo", **fields: str) -> None:
         """Show a message on the next page, with an undo button if `undo` is set."""
         self.session.notes.append(Note(text, undo, undo_text, {SHOWN_OWNER: self.session.owner, **fields}))
+
+    def take_notes(self) -> list[Note]:
+        """Return the messages for this page, and clear them; none for a page of which the visitor does not see the whole."""
+        is_whole = self.request.method != "HEAD" and PART_HEADER not in self.request.headers
+        return self.session.take_notes() if is_whole else []
 
     def require_admin(self) -> None:
         """Raise PermissionDenied unless the visitor is an admin."""

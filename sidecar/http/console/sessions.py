@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 COOKIE = "sidecar_session"
 _MOST = 1_000
+_MOST_NOTES = 20  # the newest; a program that posts without looking at pages would gather them
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,12 @@ class ConsoleSession:
     token: str = field(repr=False)
     csrf_token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     owner: str = ""
-    notes: list[Note] = field(default_factory=list)
+    notes: deque[Note] = field(default_factory=lambda: deque(maxlen=_MOST_NOTES))
 
     def take_notes(self) -> list[Note]:
         """Return the messages for the next page, and clear them."""
-        taken, self.notes = self.notes, []
+        taken = list(self.notes)
+        self.notes.clear()
         return taken
 
     def is_csrf_token(self, token: str) -> bool:

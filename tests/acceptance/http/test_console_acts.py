@@ -316,6 +316,14 @@ async def test_notification_is_shown_once_and_an_owner_only_if_one_exists(desk: 
     async with browser(desk, admin=True) as admin:
         told = await post(admin, "/wiki/entity/calypso/alias", alias="Sloop")
         assert "Calypso is also called Sloop." in told.text
+        csrf = await csrf_token_of(admin, "/sources")
+        for number in range(30):
+            form = {"csrf_token": csrf, "alias": f"Ketch {number}"}
+            assert (await admin.post("/wiki/entity/calypso/alias", data=form)).status_code == 303
+        await admin.head("/turns")
+        refreshed = await admin.get("/turns", headers={"x-console-part": "yes"})
+        assert "is also called" not in refreshed.text, "the part that another window refreshes shows no message"
+        assert len(re.findall("Calypso is also called Ketch", (await admin.get("/turns")).text)) == 20
         assert "is also called" not in (await admin.get("/wiki/entity/calypso")).text
         moved = await post(admin, "/owner", owner="noor", next="/compiles")
         assert moved.url.path == "/compiles"

@@ -4,7 +4,8 @@ const root = document.documentElement;
 const wait = (work, ms) => { let timer; return (...given) => { clearTimeout(timer); timer = setTimeout(() => work(...given), ms); }; };
 
 async function parsed(place) {
-  const answer = await fetch(place, { credentials: "same-origin" });
+  // A part leaves the session's messages to the next whole page, maybe in another window.
+  const answer = await fetch(place, { credentials: "same-origin", headers: { "x-console-part": "yes" } });
   if (!answer.ok || answer.redirected) return null;
   return new DOMParser().parseFromString(await answer.text(), "text/html");
 }
