@@ -90,7 +90,9 @@ _COMMANDS = {
     "graph": Lazy("sidecar.cli.wiki.graph", "graph", "Follow, state and roll back typed edges between pages."),
     "migrate": Lazy("sidecar.cli.operations.schema", "migrate", "Bring the database's schema up to date."),
     "ontology": Lazy("sidecar.cli.operations.ontology", "ontology", "Review and approve the types of pages and edges."),
-    "owner": Lazy("sidecar.cli.content.owner", "owner", "Show an owner's storage, or delete all data of an owner."),
+    "owner": Lazy(
+        "sidecar.cli.content.owner", "owner", "Show an owner's storage, export its data, or delete all of it."
+    ),
     "profile": Lazy("sidecar.cli.content.profile", "profile", "Read and change the knobs of turns."),
     "purge": Lazy("sidecar.cli.operations.schema", "purge", "Remove forgotten content from the database's files."),
     "replay": Lazy("sidecar.cli.turns.context", "replay", "Fit a stored assembly again with other knobs."),

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
+from sidecar.cli.content.memory_import import drawn_facts, imported
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.imports import drawn_refusals, resumable, sent_without_refused
-from sidecar.cli.shared.output import counted
-from sidecar.cli.shared.paging import batches, every, limit_option
+from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.shared.times import DATED, DatedInstant, written
-from sidecar.client.answers import Memory, MemoryBelief, MemoryHistory, Retained, SupersessionEffect
+from sidecar.client.answers import Memory, MemoryBelief, MemoryHistory, SupersessionEffect
 from sidecar.client.encoding import NewMemory
-from sidecar.client.imported import new_memory
-from sidecar.ingest.exports.conversation import SkippedPiece
-from sidecar.ingest.exports.memories import ImportedMemory, read_memories
-from sidecar.ingest.opening import opened_at
 
 _LEAD_CHARS = 100
 
@@ -37,8 +32,9 @@ def memory() -> None:
 def import_file(session: CommandSession, file: Path) -> int:
     """Import memories from JSONL or a JSON array of objects with a text; importing again changes nothing.
 
-    The output of `sidecar memory list --json` is such a file. The exit code is 1 if a part of the file was refused; the
-    others are stored.
+    The outputs of `sidecar memory list --json` and `sidecar owner export` are such files; of an export, import the threads
+    first, so that the memories refer to their turns. The exit code is 1 if a part of the file was refused; the others are
+    stored.
 
     \b
     Example:
@@ -46,66 +42,11 @@ def import_file(session: CommandSession, file: Path) -> int:
       (a line: {"text": "Moved to Lisbon.", "occurred_at": "2026-02-01T16:20:00Z", "tags": ["home"]})
     """
     facts = imported(session, file)
-    session.voice.show(facts, _draw_facts)
-    if not facts["memories"]:
+    session.voice.show(facts, drawn_facts)
+    is_empty = not (facts["memories"] or facts["skipped"])
+    if is_empty:
         session.voice.note(f"{file}: no memories found; write one JSON object with a text per line.")
-    return OK if facts["memories"] and not facts["refused"] else FAILED
-
-
-def imported(session: CommandSession, file: Path) -> dict[str, Any]:
-    """Import the file's memories and return the counts. Raises an IngestError, and Interrupted for Ctrl-C."""
-    facts: dict[str, Any] = {"memories": 0, "created": 0, "updated": 0, "known": 0, "refused": 0, "skipped": []}
-    with resumable(session.voice, lambda: _stored(facts)):
-        memories, skipped = read_file(file)
-        facts |= {"memories": len(memories), "refused": sum(one.is_lost for one in skipped)}
-        facts["skipped"] += map(str, skipped)
-        with session.voice.progress("memories", len(memories)) as step:
-            for batch in batches(memories, _chars):
-                _send(session, batch, facts)
-                step(len(batch))
-    return facts
-
-
-def _send(session: CommandSession, batch: Sequence[ImportedMemory], facts: dict[str, Any]) -> None:
-    """Store a batch and count it; count the memories that the service refuses as refused."""
-
-    def refused(one: ImportedMemory, reason: str) -> None:
-        facts["refused"] += 1
-        facts["skipped"].append(f"the memory {one.id} ({one.text[:_LEAD_CHARS]}): {reason}")
-
-    def send(left: Sequence[ImportedMemory]) -> Retained:
-        return session.client.retain(memories=[new_memory(one) for one in left])
-
-    done, sent = sent_without_refused(batch, send, refused)
-    facts["memories"] -= len(batch) - sent
-    if done is not None:
-        facts["created"] += done.created_count
-        facts["updated"] += done.updated_count
-        facts["known"] += sent - done.created_count - done.updated_count
-
-
-def _stored(facts: dict[str, Any]) -> str:
-    """Return the number of stored memories as text, empty for none."""
-    stored = sum(facts[name] for name in ("created", "updated", "known"))
-    return f"{stored:,} of {counted(facts['memories'], 'memory', 'memories')}" if stored else ""
-
-
-def read_file(file: Path) -> tuple[list[ImportedMemory], list[SkippedPiece]]:
-    """Return the memories in a file, and the skipped parts. Raises an IngestError."""
-    with opened_at(file) as stream:
-        parts = list(read_memories(str(file), stream))
-    memories = {one.id: one for one in parts if isinstance(one, ImportedMemory)}  # of an id, the last one
-    return list(memories.values()), [one for one in parts if isinstance(one, SkippedPiece)]
-
-
-def _chars(one: ImportedMemory) -> int:
-    return len(one.text) + len(str(one.metadata))
-
-
-def _draw_facts(facts: dict[str, Any]) -> Iterator[str]:
-    counts = ", ".join(f"{facts[name]:,} {name}" for name in ("created", "updated", "known"))
-    yield f"{counted(facts['memories'], 'memory', 'memories')}: {counts}"
-    yield from drawn_refusals(facts["skipped"], lost=facts["refused"])
+    return FAILED if is_empty or facts["refused"] else OK
 
 
 @memory.command("list", short_help="List memories, newest first.")
@@ -128,7 +69,7 @@ def list_memories(
       sidecar memory list --limit 10
       sidecar memory list --as-of 2025-06 --known-at 2025-12-31
     """
-    moments = {"as_of_time": as_of and as_of.moment, "known_at_time": known_at and known_at.moment}
+    moments: dict[str, Any] = {"as_of_time": as_of and as_of.moment, "known_at_time": known_at and known_at.moment}
     memories = list(every(session.client.list_memories, limit=limit, pinned_only=is_pinned_only, **moments))
     session.voice.show(memories, _draw_memories)
 

@@ -66,7 +66,7 @@ class Tally:
 @click.option("--title", default="", help="A title for that thread.")
 @connected
 def import_file(session: CommandSession, file: Path, thread_id: str, title: str) -> int:
-    """Import conversations: JSONL of OpenAI-style messages, or an export of ChatGPT, Claude or Slack.
+    """Import conversations: JSONL of OpenAI-style messages, `sidecar owner export`, or an export of ChatGPT, Claude or Slack.
 
     The format is recognized from the file. Importing it again writes only new turns, so an interrupted import can be
     repeated. The exit code is 1 if a part of the file was refused; the others are written.
@@ -79,9 +79,10 @@ def import_file(session: CommandSession, file: Path, thread_id: str, title: str)
     """
     tally = imported(session, file, thread_id, title)
     session.voice.show(tally.facts(), _draw_tally)
-    if not tally.turns:
+    is_empty = not (tally.turns or tally.skipped)
+    if is_empty:
         session.voice.note(f"{file}: no turns found; name JSONL of messages, or an export of ChatGPT, Claude or Slack.")
-    return OK if tally.turns and not tally.refused else FAILED
+    return FAILED if is_empty or tally.refused else OK
 
 
 def imported(session: CommandSession, file: Path, thread_id: str = "", title: str = "") -> Tally:

@@ -11,18 +11,18 @@ V = TypeVar("V")
 
 BATCH_COUNT = 500
 BATCH_CHARS = 4_000_000  # well below the message limit, even at four bytes per character
-_PAGE_SIZE = 200
+PAGE_SIZE = 200
 
 limit_option = click.option(
     "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="The maximum number; 0 for all."
 )
 
 
-def every(list_page: Callable[..., Any], *, limit: int, **options: Any) -> Iterator[Any]:
-    """Yield the values of a paged list, at most `limit` (0: all); `options` is passed to each call."""
+def every(list_page: Callable[..., Any], *, limit: int, at_once: int = PAGE_SIZE, **options: Any) -> Iterator[Any]:
+    """Yield the values of a paged list, at most `limit` (0: all), in pages of `at_once`; `options` is passed to each call."""
     left, token = limit, ""
     while True:
-        page = list_page(page_size=min(left, _PAGE_SIZE) if limit else _PAGE_SIZE, page_token=token, **options)
+        page = list_page(page_size=min(left, at_once) if limit else at_once, page_token=token, **options)
         yield from page.values
         left, token = left - len(page.values), page.next_page_token
         if not token or (limit and left <= 0):

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from sidecar.ingest.errors import NotConversations, UnreadableExport
-from sidecar.ingest.exports import chatgpt_export, claude_export, openai_messages, slack_export
+from sidecar.ingest.exports import chatgpt_export, claude_export, openai_messages, owner_export, slack_export
 from sidecar.ingest.exports.archive import Archive, FolderArchive, ZipArchive, is_zip, opened
 from sidecar.ingest.exports.conversation import (
     Conversation,
@@ -29,15 +30,16 @@ _THREAD_KEYS = ("thread_id", "conversation_id", "session_id")
 def read_conversations(name: str, data: bytes | BinaryIO) -> Iterator[Conversation | SkippedPiece]:
     """Yield the conversations and the skipped pieces of an export, in its order.
 
-    Reads JSONL of OpenAI-style messages (a message or a `{"messages": […]}` on each line), a JSON array of either, and
-    ChatGPT, Claude and Slack exports, zipped or not. A stream must be seekable; JSONL is read one conversation at a time. Raises
-    UnreadableExport or TooLarge, and NotConversations if a memory comes before any message.
+    Reads JSONL of OpenAI-style messages (a message or a `{"messages": […]}` on each line), a JSON array of either, an owner's
+    export, and ChatGPT, Claude and Slack exports, zipped or not. A stream must be seekable; JSONL is read one conversation at a
+    time. Raises UnreadableExport or TooLarge, and NotConversations if a memory comes before any message.
     """
     stream = opened(data)
     if is_zip(stream):
         yield from _archived(ZipArchive(name, stream))
     else:
-        yield from _recorded(name, records(name, stream))
+        kinds = (owner_export.THREAD, owner_export.TURN)
+        yield from _recorded(name, owner_export.selected(name, records(name, stream), kinds, "turns"))
 
 
 def conversations_at(path: Path) -> Iterator[Conversation | SkippedPiece]:
@@ -81,6 +83,9 @@ def _recorded(name: str, file_records: Iterator[FileRecord | SkippedPiece]) -> I
         if isinstance(record, SkippedPiece):
             yield record
             continue
+        if owner_export.kind_of(record.value):
+            yield from owner_export.conversations(name, chain([record], file_records))
+            return
         if is_memory(record.value) and not has_messages:
             raise NotConversations(name, f"{record.position} is a memory, not a message")
         has_messages = True

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 from sidecar.ingest.errors import NotMemories
 from sidecar.ingest.exports.archive import opened
 from sidecar.ingest.exports.conversation import SkippedPiece, Unusable, id_of, is_spoken, repeated_of, time_of, word
+from sidecar.ingest.exports.owner_export import MEMORY, kind_of
 from sidecar.ingest.exports.records import records
 
 _LONGEST_TEXT_CHARS = 100_000
@@ -51,8 +52,8 @@ def read_journal(name: str, data: bytes | BinaryIO) -> Iterator[ImportedRecord |
         if isinstance(record, SkippedPiece):
             yield record
             continue
-        if is_spoken(record.value):
-            raise NotMemories(name, f"{record.position} is part of a conversation, not a journal record")
+        if is_spoken(record.value) or kind_of(record.value) not in ("", MEMORY):
+            raise NotMemories(name, f"{record.position} is part of a conversation or an export, not a journal record")
         try:
             read = _read(record.value)
             repeated = repeated_of(name, read.id, read, record.position, places)

@@ -1,19 +1,20 @@
 """Reads files of memories: one JSON object per memory, on its own line or in an array."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
 from sidecar.ingest.errors import NotMemories
+from sidecar.ingest.exports import owner_export
 from sidecar.ingest.exports.archive import opened
 from sidecar.ingest.exports.conversation import SkippedPiece, Unusable, id_of, is_spoken, repeated_of, time_of
-from sidecar.ingest.exports.records import FileRecord, records
+from sidecar.ingest.exports.records import records
 
 _LONGEST_TEXT_CHARS = 100_000
 _LONGEST_LABEL_CHARS = 100
 _STATUSES = frozenset({"", "candidate", "accepted", "rejected"})
-_PRECISIONS = frozenset({"", "instant", "day", "month", "year"})
+_PRECISIONS = ("instant", "day", "month", "year")  # finest first
 _KNOWN = frozenset({
     "id", "memory_id", "text", "content", "created_at", "occurred_at", "metadata", "document_id", "tags", "turn_ids",
     "memory_type", "status", "confidence", "authority", "domains", "valid_from", "valid_until", "valid_precision", "pinned",
@@ -31,7 +32,10 @@ _NO_METADATA = _KNOWN | _SET_BY_SERVICE | set(_LISTED.values())
 
 @dataclass(frozen=True, slots=True)
 class ImportedMemory:
-    """A memory as given in a file. Without an id, it gets a hash of its text, times and document."""
+    """A memory as given in a file. Without an id, it gets a hash of its text, times and document.
+
+    `is_exported` marks one of an owner's export, whose turn ids are those of the export.
+    """
 
     id: str
     text: str
@@ -50,6 +54,7 @@ class ImportedMemory:
     valid_until: datetime | None = None
     valid_precision: str = ""
     pinned: bool | None = None
+    is_exported: bool = False
 
 
 def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory | SkippedPiece]:
@@ -57,20 +62,20 @@ def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory 
 
     A memory is `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?,
     "memory_type"?, "status"?, "confidence"?, "authority"?, "domains"?, "valid_from"?, "valid_until"?, "valid_precision"?,
-    "pinned"?}`, or one of `sidecar memory list --json`; other keys are added to the metadata. Of memories of one id the last
-    counts, and each earlier one is also yielded as skipped, when the next one is read. A stream must be seekable. Raises
-    UnreadableExport or TooLarge, and NotMemories if a message or a conversation comes before any memory.
+    "pinned"?}`, or one of `sidecar memory list --json` or `sidecar owner export`; other keys are added to the metadata. Of
+    memories of one id the last counts, and each earlier one is also yielded as skipped, when the next one is read. A stream must
+    be seekable. Raises UnreadableExport or TooLarge, and NotMemories if a message or a conversation comes before any memory.
     """
     has_memories = False
     places: dict[str, tuple[str, int]] = {}
-    for record in records(name, opened(data)):
+    for record in owner_export.selected(name, records(name, opened(data)), (owner_export.MEMORY,), "memories"):
         if isinstance(record, SkippedPiece):
             yield record
             continue
         if is_spoken(record.value) and not has_memories:
             raise NotMemories(name, f"{record.position} is part of a conversation, not a memory")
         try:
-            memory = _memory(record)
+            memory = _exported(record.value) if owner_export.kind_of(record.value) else _memory(record.value)
             has_memories = True
             repeated = repeated_of(name, memory.id, memory, record.position, places)
             if repeated is not None:
@@ -81,8 +86,19 @@ def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory 
             yield SkippedPiece(name, record.position, str(error))
 
 
-def _memory(record: FileRecord) -> ImportedMemory:
-    value = record.value
+def _exported(value: Mapping[str, Any]) -> ImportedMemory:
+    """Return a memory of an export: its ids and its text are not tidied up."""
+    memory = _memory({key: one for key, one in value.items() if key in _NO_METADATA})
+    return replace(
+        memory,
+        id=owner_export.text_of(value, "memory_id") or memory.id,
+        document_id=owner_export.text_of(value, "document_id"),
+        text=owner_export.text_of(value, "text"),
+        is_exported=True,
+    )
+
+
+def _memory(value: Any) -> ImportedMemory:
     if not isinstance(value, dict):
         raise Unusable('it is not an object; write {"text": …}')
     if is_spoken(value):
@@ -104,9 +120,7 @@ def _memory(record: FileRecord) -> ImportedMemory:
         confidence=_confidence(value),
         authority=_label(value, "authority"),
         domains=_texts(value, "domains"),
-        valid_from=_time(value, "valid_from"),
-        valid_until=_time(value, "valid_until"),
-        valid_precision=_precision(value),
+        **_validity(value),
         pinned=_pinned(value),
     )
 
@@ -125,10 +139,26 @@ def _status(value: Mapping[str, Any]) -> str:
     return status
 
 
-def _precision(value: Mapping[str, Any]) -> str:
-    precision = _label(value, "valid_precision").lower()
-    if precision not in _PRECISIONS:
-        raise Unusable('its valid_precision is not "instant", "day", "month" or "year"')
+def _validity(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the validity.
+
+    A listed memory may have an end with a precision of its own, that of the memory that replaced it: the finer one is taken for
+    both, else the end would be rounded down. Such an end may also lie before the beginning, which is then left out.
+    """
+    begun, ended = _time(value, "valid_from"), _time(value, "valid_until")
+    precision = _precision(value, "valid_precision")
+    of_end = _precision(value, "until_precision") if ended else ""
+    if of_end and precision:
+        precision = min(precision, of_end, key=_PRECISIONS.index)
+    if of_end and begun and ended and ended <= begun:
+        begun = None
+    return {"valid_from": begun, "valid_until": ended, "valid_precision": precision}
+
+
+def _precision(value: Mapping[str, Any], key: str) -> str:
+    precision = _label(value, key).lower()
+    if precision and precision not in _PRECISIONS:
+        raise Unusable(f'its {key} is not "instant", "day", "month" or "year"')
     return precision
 
 

@@ -55,7 +55,7 @@ def test_every_command_is_registered() -> None:
         "wiki reports", "wiki reset", "wiki restore", "wiki retry", "wiki unmerge", "wiki wrong",
         "wiki rollback", "wiki search",
         "wiki show", "wiki suppress", "wiki undo", "wiki verify", "wiki watch",
-        "serve", "thread import", "thread list", "thread show", "token", "usage report", "worker",
+        "serve", "thread import", "thread list", "thread show", "token", "usage report", "worker", "owner export",
         "budget list", "budget remove", "budget set", "cost compiles", "cost show", "doctor", "owner forget", "owner show",
         "top", "turns",
     }  # fmt: skip

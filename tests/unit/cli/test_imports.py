@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from sidecar.cli.content import memory, thread
+from sidecar.cli.content import memory_import, thread
 from sidecar.cli.shared.failures import INTERRUPTED, Interrupted, exit_code, line_of
 from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.session import CommandSession
@@ -21,7 +21,7 @@ from sidecar.client.answers.wiki import ImportEffect
 
 AGAIN = "Run the same command again to store the rest; nothing is stored twice."
 IMPORTS: dict[str, tuple[Callable[..., Any], str, str]] = {
-    "memory": (memory.imported, '{"text": "number %s"}', "memories"),
+    "memory": (memory_import.imported, '{"text": "number %s"}', "memories"),
     "thread": (thread.imported, '{"role": "user", "content": "number %s"}', "turns"),
     "wiki": (upkeep.imported, '{"text": "number %s"}', "records"),
 }

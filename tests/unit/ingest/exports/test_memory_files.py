@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.cli.content.memory import read_file
+from sidecar.cli.content.memory_import import read_file
 from sidecar.ingest.errors import NotMemories
 from sidecar.ingest.exports.conversation import SkippedPiece
 from sidecar.ingest.exports.journal import read_journal
