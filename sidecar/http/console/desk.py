@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from sidecar.context.assembler import Assembler, Clocks
 from sidecar.context.replay import Replayer
-from sidecar.http.connection import has_many_stray_percents
+from sidecar.http.connection import MAX_BODY_BYTES, has_many_stray_percents
 from sidecar.http.console.sessions import COOKIE, ConsoleSession, Note, Sessions
 from sidecar.http.console.writing import aside, render
 from sidecar.rpc.auth.identity import Identity, Role, resolve_scope
@@ -35,6 +35,8 @@ from store.scope import Scope
 log = logging.getLogger(__name__)
 
 MAX_FORM_BYTES = 16 * 1024
+MAX_VISITORS_FORM_BYTES = MAX_BODY_BYTES
+"""For visitors with a session: a letter of most scripts takes nine bytes in a form, and some fields are for long texts."""
 MAX_FORM_FIELDS = 100
 SHOWN_OWNER = "shown_owner"
 PART_HEADER = "x-console-part"
@@ -254,34 +256,39 @@ def after(visit: Visit, read: Callable[[str], K]) -> tuple[datetime, K] | None:
 class FormUnusable(InvalidArgument):
     """A posted form that is too large or incomplete."""
 
-    def __init__(self, problem: str) -> None:
-        super().__init__("form", problem, f"send at most {MAX_FORM_BYTES // 1024} KiB and {MAX_FORM_FIELDS} fields")
+    def __init__(self, problem: str, most_bytes: int) -> None:
+        super().__init__("form", problem, f"send at most {most_bytes // 1024} KiB and {MAX_FORM_FIELDS} fields")
 
 
-async def read_form(request: Request) -> dict[str, str]:
+async def read_form(request: Request, *, most_bytes: int = MAX_FORM_BYTES) -> dict[str, str]:
     """Return a posted form's fields; for a repeated field, the last value. Raises FormUnusable as soon as it is too large."""
     body = bytearray()
     try:
         async for piece in request.stream():
             body += piece
-            if len(body) > MAX_FORM_BYTES:
-                raise FormUnusable(f"is larger than {MAX_FORM_BYTES // 1024} KiB")
+            if len(body) > most_bytes:
+                raise FormUnusable(f"is larger than {most_bytes // 1024} KiB", most_bytes)
     except ClientDisconnect:
-        raise FormUnusable("is incomplete") from None
-    if has_many_stray_percents(bytes(body)):
-        raise FormUnusable("has percent signs that encode nothing")
-    # Within these limits parsing takes a millisecond; in a thread it would delay the event loop for longer.
+        raise FormUnusable("is incomplete", most_bytes) from None
+    # A small form is parsed in a millisecond; in a thread it would delay the event loop for longer.
+    parse = partial(_fields, bytes(body), most_bytes)
+    return parse() if len(body) <= MAX_FORM_BYTES else await aside(parse)
+
+
+def _fields(body: bytes, most_bytes: int) -> dict[str, str]:
+    if has_many_stray_percents(body):
+        raise FormUnusable("has percent signs that encode nothing", most_bytes)
     try:
         fields = parse_qs(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
     except ValueError:
-        raise FormUnusable(f"has more than {MAX_FORM_FIELDS} fields") from None
+        raise FormUnusable(f"has more than {MAX_FORM_FIELDS} fields", most_bytes) from None
     return {name: values[-1] for name, values in fields.items()}
 
 
 async def _form(request: Request, session: ConsoleSession, *, is_about_owner: bool) -> Mapping[str, str]:
     if request.method != "POST":
         return {}
-    form = await read_form(request)
+    form = await read_form(request, most_bytes=MAX_VISITORS_FORM_BYTES)
     if not session.is_csrf_token(form.get("csrf_token", "")):
         raise PermissionDenied
     # Tabs share the session and its owner, and owners may have memories and pages of the same id.
