@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -29,10 +29,18 @@ _Outbox = MemoryObjectReceiveStream[SessionMessage]
 
 
 @asynccontextmanager
-async def bounded_stdio(command: Sequence[str], env: Mapping[str, str], *, grace_s: float = 2.0) -> AsyncIterator[Any]:
+async def bounded_stdio(
+    command: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    grace_s: float = 2.0,
+    on_own_end: Callable[[int], None] = lambda _: None,
+) -> AsyncIterator[Any]:
     """Run a server and yield the streams of its messages. Raises OSError.
 
     Afterwards its process group has ended: it has `grace_s` to do so when its input closes, and as long when it is terminated.
+
+    If the process ended by itself, `on_own_end` gets its status, or a signal's number below 0.
 
     A server that writes more than `MAX_ANSWER_BYTES` without an answer fails its calls, and is read no further.
     """
@@ -59,10 +67,14 @@ async def bounded_stdio(command: Sequence[str], env: Mapping[str, str], *, grace
             finally:
                 tasks.cancel_scope.cancel()
     finally:
+        assert process.stdout is not None
+        has_ended = process.stdout.at_eof()
         try:
             with anyio.CancelScope(shield=True):
                 await _stop(process, grace_s)
         finally:
+            if has_ended and process.returncode is not None:
+                on_own_end(process.returncode)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # what the process left behind
             transport.close()  # a process that left the group may hold the pipes open

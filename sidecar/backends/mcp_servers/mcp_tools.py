@@ -171,6 +171,7 @@ class _Session:
         self._backend = backend
         self._server = server
         self._deadline_s = deadline_s
+        self._process_end = ""
         self._ending = asyncio.Event()
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._hold())
@@ -190,7 +191,7 @@ class _Session:
         problem = None if self._task.cancelled() else self._task.exception()
         if isinstance(problem, BackendError):
             raise problem
-        raise BackendUnavailable(self._backend, _type_name(problem))
+        raise BackendUnavailable(self._backend, self._process_end or _type_name(problem))
 
     def redacted(self, text: str) -> str:
         """Return the text without the secrets given to the server, since some tools print their variables."""
@@ -238,7 +239,11 @@ class _Session:
             return streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
         env = {name: secret.reveal(self._backend) for name, secret in server.env.items()}
         self.secrets = tuple(env.values())
-        return mcp_stdio.bounded_stdio(server.command, env)
+        return mcp_stdio.bounded_stdio(server.command, env, on_own_end=self._note_end)
+
+    def _note_end(self, status: int) -> None:
+        how = f"by signal {-status}" if status < 0 else f"with status {status}"
+        self._process_end = f"its process ended {how}"
 
 
 async def _not_validated(name: str, result: CallToolResult) -> None:

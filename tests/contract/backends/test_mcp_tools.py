@@ -193,6 +193,16 @@ async def test_missing_program_is_unavailable() -> None:
             await tools.declared()
 
 
+@pytest.mark.parametrize(
+    ("does", "told"), [("raise SystemExit(7)", "with status 7"), ("import os; os.kill(os.getpid(), 9)", "by signal 9")]
+)
+async def test_end_of_a_process_that_does_not_start_is_told(does: str, told: str) -> None:
+    """Its standard error is discarded, so this is all that an operator learns about wrong arguments."""
+    async with asked(McpServer((sys.executable, "-c", does))) as tools:
+        with pytest.raises(BackendUnavailable, match=f"its process ended {told}"):
+            await tools.declared()
+
+
 async def test_unreachable_server_is_unavailable() -> None:
     async with asked(McpServer(url="http://127.0.0.1:9/mcp")) as tools:
         with pytest.raises(BackendUnavailable):
