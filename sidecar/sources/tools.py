@@ -15,6 +15,7 @@ from typing import Protocol
 from uuid import UUID
 
 from sidecar.backends.asking import Units
+from sidecar.backends.errors import BackendTimedOut
 from sidecar.backends.mcp_servers.mcp_tools import McpTools
 from sidecar.backends.tools import Calling, Offered, unsuited, why_not
 from sidecar.context.ports import BackendError, SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
@@ -23,6 +24,7 @@ from sidecar.turn.ranking.remote import coverage
 from store.scope import Scope
 
 _MAX_QUESTION_CHARS = 4_000
+_MERGING_S = 0.05  # before the deadline at which the whole source would be given up
 
 
 class Approvals(Protocol):
@@ -41,7 +43,11 @@ class ToolsSource:
     calling: Calling
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` results. Raises SourceSkipped if no tool is allowed, or a BackendError if all fail."""
+        """Return up to `top_k` results; a tool that has not answered when the time is over hides no other.
+
+        Raises SourceSkipped if no tool is allowed, or a BackendError if all fail.
+        """
+        ends_s = asyncio.get_running_loop().time() + limits.deadline_s - _MERGING_S
         approved = await self.approvals.approved(scope.tenant_id, self.tools.name)
         if not approved:
             raise SourceSkipped(f"{self.tools.name}: no tool is approved")
@@ -51,13 +57,8 @@ class ToolsSource:
         allowed = [name for name, reason in refusals.items() if not reason]
         if not allowed:
             raise SourceSkipped("; ".join(notes))
-        calls = [asyncio.create_task(self._called(name, query.text)) for name in allowed]
-        try:
-            results = await asyncio.gather(*calls)
-        finally:
-            for call in calls:
-                call.cancel()
-        return self._answer(list(zip(allowed, results, strict=True)), query.words, limits.top_k, notes)
+        results = await self._called_until(ends_s, allowed, query.text)
+        return self._answer(results, query.words, limits.top_k, notes)
 
     async def offered(self, tenant_id: UUID) -> tuple[Offered, ...]:
         """Return the tools that the server declares now, with the tenant's approvals. Raises a BackendError."""
@@ -75,6 +76,21 @@ class ToolsSource:
     async def _call(self, tool: str, question: str) -> Units[str]:
         arguments = {**self.calling.arguments, self.calling.question_argument: question[:_MAX_QUESTION_CHARS]}
         return await self.tools.call(tool, arguments)
+
+    async def _called_until(
+        self, ends_s: float, names: Sequence[str], question: str
+    ) -> list[tuple[str, Units[str] | BackendError]]:
+        calls = [asyncio.create_task(self._called(name, question)) for name in names]
+        try:
+            await asyncio.wait(calls, timeout=max(0.0, ends_s - asyncio.get_running_loop().time()))
+            late = [BackendTimedOut(f"{self.tools.name}/{name}") for name in names]
+            return [
+                (name, call.result() if call.done() else why)
+                for name, call, why in zip(names, calls, late, strict=True)
+            ]
+        finally:
+            for call in calls:
+                call.cancel()
 
     async def _called(self, tool: str, question: str) -> Units[str] | BackendError:
         try:

@@ -91,6 +91,15 @@ async def test_approved_tool_is_called_and_its_results_become_items(address: str
     assert {ref.ref for item in answer.items for ref in item.provenance} == {"harbour/search"}
 
 
+async def test_tool_that_hangs_hides_no_other_at_the_deadline_of_the_turn() -> None:
+    async with asked() as tools:
+        source = ToolsSource(tools, await hashes(tools, "hung", "search"), Calling())
+        answer = await source.find(QUERY, SCOPE, SourceLimits(10, 3, deadline_s=2.0))
+    assert len(answer.items) == 2
+    (late,) = answer.failures
+    assert late.startswith("harbour/hung: The service did not answer in time")
+
+
 async def test_every_tool_has_its_share_of_the_results() -> None:
     many = tuple(f"Berth {number} is free." for number in range(30))
 
