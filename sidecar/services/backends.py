@@ -6,6 +6,7 @@ this process drops its cache at once, others on a notice.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -63,16 +64,16 @@ class Backends:
         else:
             configured = self._configured.get(tenant_id, {})
             wanted = {name: one for name, one in configured.items() if isinstance(one, ToolKeeper)}
-        tools: list[tuple[str, Offered]] = []
-        problems: list[str] = []
-        for name, keeper in sorted(wanted.items()):
-            try:
-                offered = await keeper.offered(tenant_id)
-            except BackendError as error:
-                problems.append(str(error))
-                continue
-            tools += [(name, one) for one in sorted(offered, key=lambda one: one.tool.name)]
-        return tools, problems
+        names = sorted(wanted)
+        # At once: servers that do not answer would otherwise take the caller's time one after another.
+        found = await asyncio.gather(*(_offered_or_why(wanted[name], tenant_id) for name in names))
+        tools = [
+            (name, one)
+            for name, offered in zip(names, found, strict=True)
+            if not isinstance(offered, BackendError)
+            for one in sorted(offered, key=lambda one: one.tool.name)
+        ]
+        return tools, [str(one) for one in found if isinstance(one, BackendError)]
 
     async def approve_tool(self, tenant_id: UUID, backend: str, tool: str, *, schema_hash: str, author: str) -> Offered:
         """Approve a tool as it is declared now, and return it.
@@ -132,6 +133,13 @@ class Backends:
         if not isinstance(backend, ToolKeeper):
             raise InvalidArgument("backend", "has no tools", "name one that is configured under [[tools]]")
         return backend
+
+
+async def _offered_or_why(keeper: ToolKeeper, tenant_id: UUID) -> tuple[Offered, ...] | BackendError:
+    try:
+        return await keeper.offered(tenant_id)
+    except BackendError as error:
+        return error
 
 
 async def _suited(keeper: ToolKeeper, tenant_id: UUID, name: str) -> Offered:

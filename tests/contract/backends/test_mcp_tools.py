@@ -8,6 +8,8 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import cast
 from uuid import UUID
 
 import pytest
@@ -16,9 +18,11 @@ from sidecar.backends.asking import CallLimits, Units
 from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnavailable
 from sidecar.backends.mcp_servers.mcp_tools import McpServer, McpTools, ToolFailed
 from sidecar.backends.secrets import Secret
-from sidecar.backends.tools import Calling, Declared
+from sidecar.backends.tools import Calling, Declared, Offered
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
+from sidecar.services.backends import Backends
 from sidecar.sources.tools import ToolsSource
+from store.db.postgres import Pools
 from store.scope import Scope
 from tests.support.served.backed import tool_server
 
@@ -233,3 +237,24 @@ async def test_cancelled_caller_leaves_the_session_to_others(address: str) -> No
         with pytest.raises(asyncio.CancelledError):
             await waiting
         assert (await tools.call("search", {"query": "x"})).found
+
+
+async def test_servers_are_asked_for_their_tools_at_once() -> None:
+    """Ten that do not answer would otherwise take ten times their deadline, which no caller waits for."""
+    asked_now, all_are_asked = list[str](), asyncio.Event()
+
+    class Keeper:
+        async def offered(self, tenant_id: UUID) -> tuple[Offered, ...]:
+            asked_now.append("one")
+            if len(asked_now) == 3:
+                all_are_asked.set()
+            await all_are_asked.wait()
+            raise BackendTimedOut("harbour")
+
+        async def tried(self, tool: str, question: str) -> tuple[str, ...]:
+            return ()
+
+    configured = {SCOPE.tenant_id: {name: Keeper() for name in "abc"}}
+    service = Backends(cast("Pools", SimpleNamespace(background=None)), configured, now=lambda: QUERY.now)
+    tools, problems = await asyncio.wait_for(service.tools(SCOPE.tenant_id), 10)
+    assert (tools, len(problems)) == ([], 3)
