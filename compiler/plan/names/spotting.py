@@ -28,10 +28,11 @@ from compiler.plan.text.german_nouns import (
     is_german,
     is_german_compound,
     is_german_noun,
-    is_office,
     is_thing,
     name_in,
+    stands_before,
     without_noun,
+    word_before,
 )
 from compiler.plan.text.kin import kin_in
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
@@ -323,9 +324,9 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
         owner = next((at for at, word in enumerate(words, 1) if is_genitive(word, after[at:])), 0)
         if owner:
             yield first, first + owner, replace(one, name=" ".join(words[:owner])[:-1], is_initial=False)
-            if is_office(plain_key(" ".join(words[owner : owner + 1]))) and words[owner + 1 :]:
-                owned = replace(one, name=" ".join(words[owner:]), is_initial=False)
-                yield from _in_german([(first + owner, last, owned)], tokens)
+            if words[owner + 1 :] and stands_before(plain_key(words[owner])):
+                owned = replace(one, name=" ".join(words[owner + 1 :]), is_initial=False)
+                yield from _in_german([(first + owner + 1, last, owned)], tokens)
             continue
         keys = [plain_key(word) for word in words]
         opens = int(first > 0 and determines(tokens[first - 1].lower()) and len(words) > 1 and keys[0] in KINDS_BEFORE)
@@ -338,15 +339,11 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
             continue
         begin = first + start
         is_initial = one.is_initial and not start
-        before = tokens[begin - 1].lower() if begin else ""
+        before = word_before(tokens, begin)
         is_noun = len(words) == 1 and (is_initial or determines(before) or is_german_compound(keys[0]))
         is_noun |= len(words) == 1 and before in _GERMAN_AND and is_thing(plain_key(tokens[begin - 2]))
-        name = " ".join(words)
-        yield (
-            begin,
-            last - (len(one.name.split()) - end),
-            replace(one, name=name, is_initial=is_initial, is_noun=is_noun),
-        )
+        found_name = replace(one, name=" ".join(words), is_initial=is_initial, is_noun=is_noun)
+        yield begin, last - (len(one.name.split()) - end), found_name
 
 
 def _is_no_name(words: list[str]) -> bool:

@@ -23,6 +23,7 @@ from compiler.plan.text.namesakes import (
     has_namesakes,
     is_acronym_in,
     is_branded,
+    is_new,
     is_of_generation,
     is_partnership,
     is_town_of,
@@ -138,7 +139,7 @@ def joined(found: dict[str, Subject]) -> dict[str, Subject]:
         elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and _is_short(subject):
             longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
             is_joining = longer is not None and _may_join(subject, longer) and not _are_distinct(subject, longer)
-            if longer is not None and is_joining and not _have_namesakes(subject, plural):
+            if longer is not None and is_joining and not _have_namesakes(subject, plural, longer):
                 longer.take(subject)
                 del kept[key]
     for key in sorted(kept, key=lambda one: (len(one), one)):
@@ -213,9 +214,16 @@ def _are_distinct(subject: Subject, longer: Subject) -> bool:
     )
 
 
-def _have_namesakes(subject: Subject, plural: Subject | None) -> bool:
-    texts = [*subject.texts, *(plural.texts if plural else ())]
-    return any(has_namesakes(name, text) for name in subject.names for text in texts)
+def _have_namesakes(subject: Subject, plural: Subject | None, longer: Subject) -> bool:
+    """Return whether a memory says that several bear the short name, or introduces the bearer of the longer one as somebody new
+    when the short one was known.
+    """
+    texts = [*subject.texts, *(plural.texts if plural else ()), *longer.texts]
+    if any(has_namesakes(name, text) for name in subject.names for text in texts):
+        return True
+    since = min((one.occurred_at for one in subject.memories.values()), default=None)
+    new = (one for one in longer.memories.values() if any(is_new(name, one.text) for name in longer.names))
+    return since is not None and any(since < one.occurred_at for one in new)
 
 
 def _is_plural(plural: Subject, subject: Subject, found: Collection[str]) -> bool:

@@ -212,10 +212,10 @@ def _without_names(text: str, *, is_german_text: bool) -> str:
     before = ""
     pieces = (*text.split(), "")
     for at, piece in enumerate(pieces):
-        is_joint = bool(run) and piece in CONNECTORS and _is_capital(pieces[at + 1].strip(_SIGNS))
+        is_joint = bool(run) and (piece in CONNECTORS or piece == "&") and _is_capital(pieces[at + 1].strip(_SIGNS))
         is_name = is_joint or _is_capital(piece.strip(_SIGNS))
         run.extend([piece] if is_name else [])
-        if not is_name or not piece[-1].isalnum():
+        if not is_name or not (is_joint or piece[-1].isalnum()):
             is_person = not is_german_text and _is_person(run, before, "" if is_name else piece)
             if run and (office := _office(kept)):
                 kept[office] = "."

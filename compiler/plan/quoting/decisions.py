@@ -85,6 +85,10 @@ _OTHERS_SAY = re.compile(
     re.IGNORECASE,
 )
 # `No bass after eight and he gave me some leeks`: another clause.
+# `Ana wants to swim every day from now on` is a wish.
+_WISHED = re.compile(
+    r"\b(?:(?:wants|hopes|wishes|would like) to|möchte|quiere|espera|quer|veut|aimerait)\b[^,;.]*$", re.IGNORECASE
+)
 _NEXT_CLAUSE = re.compile(r"\s(?:and|y|e|und|et)\s(?:he|she|they|it|is|was|has|had)\s.*$", re.IGNORECASE)
 # `After the rains put the road under water`, in a long title.
 _SUBORDINATE = re.compile(
@@ -205,7 +209,7 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
 
 
 def _ruled(text: str, henceforth: re.Match[str]) -> str:
-    """Return what holds from now on; empty if the text before only tells what somebody else asks for or says."""
+    """Return what holds from now on; empty if the text before only tells a wish, or what somebody else asks for or says."""
     before, after = text[: henceforth.start()], text[henceforth.end() :]
     joint = f"{before}{henceforth[0][:1]}"  # the marker begins with the stop before it
     is_said = bool(_OTHERS_SAY.search(before))
@@ -214,6 +218,7 @@ def _ruled(text: str, henceforth: re.Match[str]) -> str:
         title = _title(after)
         if title and not _UNEXPLAINED.search(title):
             return after
+    is_said |= bool(_WISHED.search(before))
     if _UNDECIDED.search(before) or (is_said and not _SO_WE.search(before)):
         return ""
     if content_words(before):

@@ -72,7 +72,12 @@ _COMING = re.compile(rf"\b(?:{_ANY['will be']})\b")
 # `Jon runs the lab`; `Jon is 40 and works at the lab`; `colleague Jon`.
 _AGED = rf"(?:(?:{_IS}) \d+ (?:\w+ ){{0,3}}?(?:{_ANY['and']}) |\d+ )?"
 _WORKS = rf"(?:{_ANY['works']})(?: \S+){{0,4}} (?:{_ANY['works at']})\b"
-_HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} {_AGED}(?:(?:{_ANY['leads']})\b(?! (?:on|it|them|this|that)\b)|{_WORKS})")
+# `Jon runs ten miles before work` tells of no role.
+_NO_LEADING = (
+    r"on|it|them|this|that|\d+|half|two|three|four|five|six|seven|eight|nine|ten|every|each|most|several|before|after|for|in|to|from|off"
+    r"|out|away|late|with|along|around|marathons?|miles|laps|daily"
+)
+_HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} {_AGED}(?:(?:{_ANY['leads']})\b(?! (?:{_NO_LEADING})\b)|{_WORKS})")
 _BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
 # `Jon is tired`, and not `Jon is here`; `Jon from the lab`.
 _HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_ANY['here']})\b)")

@@ -95,6 +95,15 @@ _PRAISING = re.compile(
     r"|incredible|exciting|awesome|lovely|brilliant|perfect|excellent|promising|smart|impressive|bold|thrilling)\b"
     r"(?: \w+)? (?:move|choice|decision|step|plan|idea|adventure|accomplishment|achievement)\b"
 )
+# A question without its mark: `who's driving`, `how much would it cost`, `can he come`, and not `what a day`, `is fine by me`.
+_ASKED = "i|you|we|he|she|it|they|u|(?-i:[A-Z])[a-z]+"
+_DOES = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|shall|am"
+_ASKING = re.compile(
+    rf"(?:(?:ok|so|and|but|wait|oh|btw) ){{0,2}}(?:(?:what|who|where|when|why|how|which)"
+    rf"(?:(?:['’]s|['’]re|['’]d|s) (?!a\b)\w| (?:(?:much|many|long|old|far|often|kind|time|day) )?(?:{_DOES})\b)"
+    rf"|(?:{_DOES}) (?:{_ASKED})\b)",
+    re.IGNORECASE,
+)
 _AGREEING = frozenset(["indeed", "truly", "definitely", "certainly", "absolutely"])
 
 
@@ -283,6 +292,11 @@ def is_reply(sentence: str) -> bool:
         return True
     answers = _SEEMING.match(text) or _ADVISING.match(text) or _PRAISING.match(text)
     return not is_own and bool(answers or not _AGREEING.isdisjoint(words))
+
+
+def asks(said: str) -> bool:
+    """Return whether an utterance asks without a question mark: `who's driving`."""
+    return said.rstrip()[-1:].isalnum() and bool(_ASKING.match(said))
 
 
 def _is_question(sentence: str) -> bool:

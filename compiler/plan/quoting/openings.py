@@ -12,7 +12,7 @@ from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of
 from compiler.plan.quoting.definitions import KIND, clause, definition, is_home, without_longer
-from compiler.plan.quoting.excerpts import bare, dated, founds, naming, tells_day
+from compiler.plan.quoting.excerpts import asks, bare, dated, founds, naming, tells_day
 from compiler.plan.quoting.weighing import POINTING, is_central, is_liking, is_listed, is_subject, theme_place
 from compiler.plan.text.change import content_words
 from compiler.plan.text.kin import is_of_kin
@@ -60,6 +60,7 @@ _PLACE_BEFORE = re.compile(r"\b(?:in|at|to|from|of|near|into|around|visit\w*) (?
 # A noun that a `he` or `she` after it may mean: `a coworker`, `my old boss`.
 _ANTECEDENT = re.compile(r"\b(?:an?|my|our|another|some|every) [a-z]")
 _OF = r"(?:of|on|de|do|da|dos|das|del|di|della|von|du)(?: (?:the|la|el|los|las|le|les))?"
+_WITHIN = "from|aus"
 _DAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 # Types of places on a map that tell nothing about one.
 _NO_KINDS = frozenset(
@@ -85,6 +86,7 @@ _REFERS = 2  # looseness of a sentence that refers to another one
 _LONGEST_LEAD = 160
 # A change of the subject names it within these first characters: `Marmot ends now`, not `We now book the hall for Marmot`.
 _CHANGE_CHARS = 24
+_FIRST_WORDS = 3
 _ARTICLE_CHARS = 4
 
 _SAYINGS = """
@@ -177,7 +179,8 @@ def _order(
     fit = fitness(first, keys, is_led=not excerpt.startswith(first))
     fit -= 0 if is_theme or definition(says, keys) > _STATE else _brevity(excerpt[excerpt.find(first) :], keys)
     # Of sentences that begin with the subject and do not define it, a newer one tells more than one of slightly better form.
-    begins = at <= len(plain_key(speaker_of(first))) + _ARTICLE_CHARS
+    speaker = plain_key(speaker_of(first))
+    begins = at <= len(speaker) + _ARTICLE_CHARS and (speaker not in keys or _is_of_speaker(first))
     about = fit if is_theme or fit > _STATE else (fit + begins) // 2
     return (about, said_at if is_dated else OLDEST, fit, -at, -abs(len(text.split()) - _WORDS), excerpt, said_at)
 
@@ -205,13 +208,14 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     elif text.partition(" ")[0] in _SUBJECTS:
         found -= 2  # `He asked his boss, Ana.` is about the person of the sentence before
     found -= 2 if _REACTING.search(text) or _WISHING.match(text) else 0
+    found -= 2 if speaker and asks(said) else 0
     found -= 2 if is_theme and speaker and _ANSWERING.match(text) and not any(map(is_verb, words)) else 0
     found -= 2 if speaks_to_other(words) or (speaker and not greeted(said).isdisjoint(keys)) else 0
     is_own = speaks_of_self(words)
     if is_own and is_theme:
         found += 4 if speaker else 2
     elif is_own and speaker:
-        found += 2 if plain_key(speaker) in keys else 1
+        found += 2 if plain_key(speaker) in keys and _is_of_speaker(sentence) else 1
     found -= 0 if score > _BEGINS or founds(sentence, frozenset(keys)) else 2
     is_short = score < KIND and len(content_words(sentence)) < _SHORTEST_WORDS
     found -= 2 if len(sentence) > _LONGEST or is_short else 0
@@ -229,6 +233,12 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     # `Mico says Tuesday` tells of something else.
     is_saying = score <= _STATE and any(acts(key, text, _QUOTING) for key in keys)
     return found + score - is_saying
+
+
+def _is_of_speaker(sentence: str) -> bool:
+    """Return whether an utterance begins with words of the first person: `I keep bees`, and not `Ivo sang, I have tapes`."""
+    words = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: ")).split()
+    return speaks_of_self(words[:_FIRST_WORDS])
 
 
 def _brevity(excerpt: str, keys: Collection[str]) -> int:
@@ -278,8 +288,15 @@ def _has_bare_it(sentence: str) -> bool:
 
 
 def is_about_subject(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether the sentence begins with the subject, defines it or says what it does; false if it names it in passing."""
-    return any(acts(key, sentence) for key in keys) or definition(COPULA.sub(" est ", sentence), keys) >= _BEGINS
+    """Return whether the sentence begins with the subject, defines it or says what it does; false if it names it in passing, also
+    as part of the subject of a verb: `the band from Vigo asked`.
+    """
+    text = plain_key(COPULA.sub(" est ", sentence))
+    acting = (key for key in keys if acts(key, sentence))
+    return (
+        any(not re.search(rf"\w (?:{_WITHIN}) {re.escape(key)}\b", text) for key in acting)
+        or definition(COPULA.sub(" est ", sentence), keys) >= _BEGINS
+    )
 
 
 def is_fragment(every: Iterable[str], keys: Collection[str]) -> bool:

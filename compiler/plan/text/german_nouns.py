@@ -126,6 +126,7 @@ _LONGEST_SURNAME = 7
 _SHORTEST_SINGULAR = 4
 _SHORTEST_MODIFIER = 3
 _SHORTEST_ABSTRACT = 7
+_ADJECTIVE_ENDS = ("e", "en", "er", "es", "em")
 _LETTERS = re.compile("[äöüß]")
 _ENGLISH_WORDS = frozenset(
     ["the", "and", "of", "is", "with", "to", "for", "a", "from", "at", "his", "her", "my", "i", "it"]
@@ -166,6 +167,15 @@ def is_german(words: Iterable[str]) -> bool:
 def determines(word: str) -> bool:
     """Return whether a German common noun follows the word, in lower case, more often than a name: an article, a number."""
     return word.isdigit() or word in _DETERMINERS
+
+
+def word_before(tokens: Sequence[str], at: int) -> str:
+    """Return the token before the one at `at` in a German text, in lower case; before an adjective, the determiner: `einen`, of
+    `einen alten Schrank`.
+    """
+    before, first = (tokens[place].lower() if place >= 0 else "" for place in (at - 1, at - 2))
+    is_adjective = at > 0 and tokens[at - 1].islower() and before.endswith(_ADJECTIVE_ENDS)
+    return first if is_adjective and first.isalpha() and determines(first) else before
 
 
 def is_german_noun(key: str) -> bool:
@@ -231,6 +241,11 @@ def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> t
 def is_office(key: str) -> bool:
     """Return whether the folded word is an office or a relative, which stands before its bearer: `Nachbar Emre`."""
     return key in _OFFICES or key.endswith(_OFFICE_HEADS)
+
+
+def stands_before(key: str) -> bool:
+    """Return whether the folded word stands before the name of what it means: an office, a relative or a kind of thing."""
+    return is_office(key) or key in KINDS_BEFORE
 
 
 def is_thing(key: str) -> bool:

@@ -19,6 +19,10 @@ _OTHER = (
 # `Not the Dan from before`
 _NOT_THE = r"\b(?i:not the|nicht (?:der|den|dem|die)|no (?:es )?(?:el|la)|n[ãa]o [ée]? ?[oa]|pas (?:le|la))"
 _APART = re.compile(rf"{_NOT_THE} ([^\W\d_a-z][\w-]+)(?! [^\W\d_a-z])")
+# `Young Dan` beside `Dan`
+_APART_BY = "Young|Old|Little|Big|Tall"
+# `A new member, Dan Reed, joined` introduces somebody whom nobody knew.
+_NEW = r"\b(?i:an? (?:new|second|further|additional)|another|una? nuev[oa]|um novo|uma nova|eine? neuer?|un nouveau|une nouvelle)"
 _NUMBERS = """
 two|three|four|five|six|seven|eight|nine|ten|dos|tres|cuatro|cinco|dois|duas|três|quatro|zwei|drei|vier|fünf|deux|trois|quatre
 """
@@ -46,6 +50,7 @@ def _bearing(name: str) -> re.Pattern[str]:
     return re.compile(
         rf"\b(?i:{_OTHER}) {one}(?![\w'’-])|\b(?i:{_SEVERAL})(?: [\w-]+){{1,4}} (?i:{_NAMED}) {one}(?![\w'’-])"
         rf"|\b(?i:{_SEVERAL}) {one}s(?![\w'’-])|{_NOT_THE} {one}(?![\w'’-])"
+        rf"|\b(?:{_APART_BY}) {one}(?![\w'’-]| [^\W\d_a-z])"
         + (rf"|\b(?i:{_NUMBERS.strip()}) {one}(?![\w'’-])" if name.endswith("s") else "")
     )
 
@@ -56,6 +61,12 @@ def has_namesakes(name: str, text: str) -> bool:
     Not `another Dan story` or `both Dan's kids`.
     """
     return name in text and any(not _is_before_noun(text, one.end()) for one in _bearing(name).finditer(text))
+
+
+def is_new(name: str, text: str) -> bool:
+    """Return whether the text introduces the bearer of the name as somebody new: `a new member, Dan Reed, joined`."""
+    called = rf"(?: [\w-]+){{1,3}},?(?: (?i:{_NAMED}))? {re.escape(name)}(?![\w'’-])"
+    return name in text and bool(re.search(rf"{_NEW}{called}", text))
 
 
 def told_apart(text: str) -> frozenset[str]:

@@ -27,6 +27,7 @@ FULL = ("Nils Aune runs the lab in Bergen.", "Nils Aune moved the trial to May."
         "Hay tres chicos llamados Nils en la clase.",
         "There are four men called Nils at work.",
         "Two Nilss in one week, and both Nilss want the key.",
+        "Nils Aune is the one whom they call Young Nils.",
     ],
 )
 def test_first_name_of_several_people_joins_no_full_name(telling: str) -> None:
@@ -317,3 +318,11 @@ def test_sentence_about_a_namesake_is_on_no_page_of_the_other() -> None:
     assert "hired" not in lines(made(*texts)["Nils"])
     texts = ("Edda schrieb an Nils.", "Nils sang im Garten.", "Edda traf einen Nils, nicht den Nils vom Garten.")
     assert "traf" not in lines(made(*texts)["Nils"])
+
+
+def test_full_name_introduced_as_new_is_not_that_of_a_known_first_name() -> None:
+    known = ("Nils fixed the fence by himself.", "Nils sang in the kitchen.")
+    pages = made(*known, "A new tenant, Nils Aune, moved in.", "Nils Aune bought a boat.")
+    assert "fence" not in lines(pages["Nils Aune"])
+    first = made("A new tenant, Nils Aune, moved in.", "Nils Aune bought a boat.", *known)
+    assert "fence" in lines(first["Nils Aune"])

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from compiler.plan.quoting.excerpts import asks
 from compiler.plan.quoting.openings import is_about_subject, opening, opening_line
 from tests.support.compiler.plan_cases import START, memory
 
@@ -78,6 +79,7 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Co-signed by the anglers' club, chair Olga.", ("Olga laughed at the long speech.",)),
         ("Olga", "The pump is checked by technician Olga every spring.", ("Olga laughed at the long speech.",)),
         ("Olga", "Olga bought a boat with Omar.", ("Olga countered at 14.", "Photo sent to Olga.")),
+        ("Olga", "Olga mends nets in a shed by the river.", ("Olga runs for the bus.",)),
         ("Olga", "Olga mends nets at the pier.", ("Omar thought Olga was his aunt.", "Her name is Olga.")),
         ("Olga", "Olga vende redes en el muelle.", ("Omar creía que Olga era su tía.", "Su nombre es Olga.")),
         ("Olga", "Olga bought a boat with Omar.", ("Olga is certain that it looked at Omar.",)),
@@ -317,6 +319,7 @@ def test_speakers_page_opens_with_what_the_speaker_says_of_themselves() -> None:
         "Omar: what's the number",
         "Omar: that's Ruth's bus",
         "Ruth: one seat, Omar. just one",
+        "Omar: Ivo and Lena sang all night now, I have tapes",
     )
     found = {said: START + timedelta(days=at) for at, said in enumerate((own, *others))}
     assert opening(found, {"omar"}, found) == own
@@ -325,3 +328,28 @@ def test_speakers_page_opens_with_what_the_speaker_says_of_themselves() -> None:
 def test_contraction_before_a_name_does_not_make_it_the_subject() -> None:
     assert not is_about_subject("Ruth: He's at Marstal. Two broken ribs.", {"marstal"})
     assert is_about_subject("Ruth: Omar's boat Marstal is slow.", {"marstal"})
+
+
+def test_name_within_the_subject_of_a_verb_is_not_the_subject() -> None:
+    assert not is_about_subject("A choir of ten singers from Marstal asked for beds.", {"marstal"})
+    assert is_about_subject("Marstal asked for ten beds.", {"marstal"})
+
+
+@pytest.mark.parametrize(
+    ("said", "is_asking"),
+    [
+        ("how much would the boat cost", True),
+        ("who's got the key for the boat", True),
+        ("ok so can Ivo row the boat", True),
+        ("when the boat sank we lost the oars", False),
+        ("what a boat", False),
+        ("is fine by me.", False),
+    ],
+)
+def test_question_without_its_mark_is_told_from_a_statement(said: str, is_asking: bool) -> None:
+    assert asks(said) is is_asking
+
+
+def test_page_of_a_chat_does_not_open_with_a_question_without_its_mark() -> None:
+    said = ("Ruth: can Marstal carry ten of us", "Ruth: Marstal was towed into the harbour by two men")
+    assert opening(said, {"marstal"}) == said[1]

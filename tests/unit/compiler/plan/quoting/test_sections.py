@@ -17,6 +17,7 @@ from tests.support.compiler.plan_cases import memory
         ("Ulrike sent the signed contract. She brought beer too.", "overview"),
         ("Ulrike rang back. She went to the dentist in May.", "overview"),
         ("Ulrike went to Ghent in May. She rang back.", "visits"),
+        ("Ulrike paid her taxes in May.", "work_and_causes"),
     ],
 )
 def test_sentence_is_in_the_section_of_what_it_says_first(text: str, slug: str) -> None:

@@ -168,6 +168,7 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "The mechanic replaced the seal and says once a year from now on.",
         "Rook paid the three bills at once and asked for a monthly bill from now on.",
         "Wants Horst to answer him in Dutch from now on.",
+        "Ruth wants to swim in the lake every May from now on.",
         "We chose the paint colours over the phone with Ana.",
         "Ana chose a puppy over the weekend in Porto.",
         "Rui decided not to come to the party of his sister.",
@@ -550,6 +551,7 @@ def test_a_reason_repeats_only_what_comes_after_why() -> None:
         ("It is the desk that books each seat.", "Books and reading"),
         ("Omar parks the van by the gate.", "Parks"),
         ("The shop wants its blog on another server.", "Writing"),
+        ("Pots & Ceramics moved the date to May.", "Pottery"),
     ],
 )
 def test_feast_as_a_date_and_a_person_are_no_themes(text: str, theme: str) -> None:
