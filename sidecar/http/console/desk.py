@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from sidecar.context.assembler import Assembler, Clocks
 from sidecar.context.replay import Replayer
-from sidecar.http.connection import MAX_BODY_BYTES, has_many_stray_percents
+from sidecar.http.connection import has_many_stray_percents
 from sidecar.http.console.sessions import COOKIE, ConsoleSession, Note, Sessions
 from sidecar.http.console.writing import aside, render
 from sidecar.rpc.auth.identity import Identity, Role, resolve_scope
@@ -35,8 +35,10 @@ from store.scope import Scope
 log = logging.getLogger(__name__)
 
 MAX_FORM_BYTES = 16 * 1024
-MAX_VISITORS_FORM_BYTES = MAX_BODY_BYTES
-"""For visitors with a session: a letter of most scripts takes nine bytes in a form, and some fields are for long texts."""
+MAX_VISITORS_FORM_BYTES = 1_000 * 1024
+"""For visitors with a session: a letter of most scripts takes nine bytes in a form, and a memory has up to 100,000. Below the
+limit of the connection, so that a larger form gets a page.
+"""
 MAX_FORM_FIELDS = 100
 SHOWN_OWNER = "shown_owner"
 PART_HEADER = "x-console-part"

@@ -330,7 +330,7 @@ async def test_foreign_forged_or_oversized_forms_are_refused(desk: Site) -> None
             ({"origin": "null"}, {"csrf_token": csrf}, 403),
             ({}, {"csrf_token": "guessed"}, 403),
             ({}, {}, 403),
-            ({}, {"csrf_token": csrf, "alias": "x" * 200_000}, 413),
+            ({}, {"csrf_token": csrf, "alias": "x" * 1_030_000}, 413),
         ):
             answer = await admin.post("/wiki/entity/calypso/archive", data=form, headers=headers)
             assert answer.status_code == status, (headers, status)

@@ -111,14 +111,9 @@ async def test_a_memorys_life_is_shown_and_acted_on(desk: Site) -> None:
         assert (await post(admin, "/from/memory/correct", id="boat-dock", text=" ")).status_code == 400
         longest = "船は桟橋にある。" * 12_500
         assert longest[:29_000] in (await post(admin, "/from/memory/correct", id="boat-dock", text=longest)).text
-        for refused in ("x" * 1_100_000, "%" * 10_000):
-            form = f"csrf_token={await csrf_token_of(admin, '/sources')}&id=boat-dock&text={refused}"
-            kind = {"content-type": "application/x-www-form-urlencoded"}
-            try:
-                answer = await admin.post("/from/memory/correct", content=form, headers=kind)
-                assert answer.status_code == 413
-            except httpx.TransportError:
-                assert len(refused) > 1_000_000, "only a body above every limit ends its connection"
+        form = f"csrf_token={await csrf_token_of(admin, '/sources')}&id=boat-dock&text={'%' * 10_000}"
+        kind = {"content-type": "application/x-www-form-urlencoded"}
+        assert (await admin.post("/from/memory/correct", content=form, headers=kind)).status_code == 413
     async with browser(desk) as agent:
         assert "Accept this memory" not in (await agent.get(page)).text
         assert (await post(agent, "/from/memory/status", id="boat-dock", status="rejected")).status_code == 403
