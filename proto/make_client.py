@@ -62,6 +62,7 @@ NAMES = {
     "ListBudgetsResponse": "BudgetReport",
     "ListSpendingResponse": "SpendingReport",
     "ListToolsResponse": "ToolListing",
+    "DeleteTenantResponse": "DeletedTenant",
     "ForgetOwnerResponse": "ForgottenOwner",
     "ForgetResponse": "Forgotten",
     "MeasureReadsResponse": "ReadMeasure",
@@ -120,7 +121,7 @@ DEADLINES_S = {
     "Ingest": 120.0,
     "ScanOntology": 600.0,
     **dict.fromkeys(("ApproveOntologyChangeSet", "DraftOntologyChanges", "RollBackOntology"), 60.0),
-    **dict.fromkeys(("CompileNow", "Forget", "ForgetOwner"), 600.0),
+    **dict.fromkeys(("CompileNow", "DeleteTenant", "Forget", "ForgetOwner"), 600.0),
     **dict.fromkeys(
         ("BackfillLinks", "ExportVault", "ResetCursor", "RollbackLinks", "VerifyRebuild", "WatchJob"), 3600.0
     ),

@@ -97,6 +97,9 @@ _COMMANDS = {
     "purge": Lazy("sidecar.cli.operations.schema", "purge", "Remove forgotten content from the database's files."),
     "replay": Lazy("sidecar.cli.turns.context", "replay", "Fit a stored assembly again with other knobs."),
     "serve": Lazy("sidecar.cli.operations.serving", "serve", "Serve until stopped."),
+    "tenant": Lazy(
+        "sidecar.cli.operations.tenant", "tenant", "Show a tenant, revoke its tokens, or delete all its data."
+    ),
     "thread": Lazy("sidecar.cli.content.thread", "thread", "Import, list and show threads."),
     "token": Lazy("sidecar.cli.operations.tokens", "token", "Mint a token with this machine's dev key."),
     "tools": Lazy("sidecar.cli.operations.tools", "tools", "Show the tools of MCP servers and approve them."),

@@ -1,5 +1,5 @@
 """The admin service: a tenant's agents, spaces and workspaces, its state, the revocation of its tokens, forgetting of owners,
-and the audit log.
+deletion of the tenant, and the audit log.
 
 Every call needs the admin role. Converts between messages and values; the use cases are in `sidecar.services.tenants`.
 """
@@ -21,7 +21,7 @@ from store.accounting.audit import Entry
 SERVICE = pb.DESCRIPTOR.services_by_name["AdminService"]
 
 _LEVELS = names_of(pb.WorkspaceLevel)
-LONG_CALLS = frozenset({"ForgetOwner"})
+LONG_CALLS = frozenset({"DeleteTenant", "ForgetOwner"})
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -73,6 +73,15 @@ class AdminService:
         scope = call.admin_scope(request)
         done = await self._tenants.forget_owner(scope, is_dry_run=request.dry_run)
         return pb.ForgetOwnerResponse(row_counts=done.row_counts, elsewhere=map(write_elsewhere, done.elsewhere))
+
+    async def delete_tenant(self, request: pb.DeleteTenantRequest, call: Call) -> pb.DeleteTenantResponse:
+        """Delete data of the tenant that the request names, and return whether none is left."""
+        if not request.tenant_id:
+            raise InvalidArgument("tenant_id", "is empty", "name the tenant to delete")
+        done = await self._tenants.deletion.delete(call.admin_tenant(request))
+        return pb.DeleteTenantResponse(
+            row_counts=done.row_counts, complete=done.is_complete, elsewhere=map(write_elsewhere, done.elsewhere)
+        )
 
     async def list_audit_entries(self, request: pb.ListAuditEntriesRequest, call: Call) -> pb.ListAuditEntriesResponse:
         """Return a page of the tenant's audit entries, newest first."""

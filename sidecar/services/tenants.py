@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import PurePosixPath
@@ -18,7 +17,8 @@ from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.runtime.ttl_cache import ReadPatience, TtlCache
 from sidecar.services.brain.settling import settle
 from sidecar.services.forgetting.remote_forgetter import RemoteForgetter
-from sidecar.services.forgetting.targets import ForgottenElsewhere, RemoteTarget
+from sidecar.services.forgetting.targets import ForgottenOwner, RemoteTarget
+from sidecar.services.forgetting.tenant_deletion import TenantDeletion
 from sidecar.services.validation import read_id, read_text
 from store.accounting import audit
 from store.accounting.audit import Entry
@@ -73,14 +73,6 @@ class _NotMeant(Exception):
 _WHOLE = RemoteTarget("owner")
 
 
-@dataclass(frozen=True, slots=True)
-class ForgottenOwner:
-    """The result of deleting an owner: rows by table, and the outcome at each remote memory service."""
-
-    row_counts: Mapping[str, int]
-    elsewhere: tuple[ForgottenElsewhere, ...] = ()
-
-
 class Tenants:
     """Sets up a tenant and forgets its owners; `now` returns the time of a write.
 
@@ -101,6 +93,7 @@ class Tenants:
         self._writing = partial(writing, self._pool, now=now, on_changed=on_changed)
         self._on_forgotten = on_forgotten
         self._elsewhere = elsewhere or RemoteForgetter(self._pool, {}, now=now)
+        self.deletion = TenantDeletion(pools, now=now, forget_owner=self.forget_owner, on_changed=on_changed)
 
     async def get(self, tenant_id: UUID) -> Tenant:
         """Return the tenant's state. Raises NotFound before its first write."""

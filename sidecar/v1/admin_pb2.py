@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from sidecar.v1 import memory_pb2 as sidecar_dot_v1_dot_memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16sidecar/v1/admin.proto\x12\nsidecar.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17sidecar/v1/memory.proto\"K\n\x0fPutAgentRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x02 \x01(\t\x12\x13\n\x0btemplate_id\x18\x03 \x01(\t\"\x12\n\x10PutAgentResponse\"D\n\x0fPutSpaceRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08space_id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"\x12\n\x10PutSpaceResponse\"r\n\x13PutWorkspaceRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12)\n\x05level\x18\x02 \x01(\x0e\x32\x1a.sidecar.v1.WorkspaceLevel\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12\x10\n\x08location\x18\x04 \x01(\t\"\x16\n\x14PutWorkspaceResponse\"%\n\x10GetTenantRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\"\xb1\x01\n\x11GetTenantResponse\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12:\n\x16tokens_not_before_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1c\n\x14wiki_compile_enabled\x18\x04 \x01(\x08\"]\n\x13RevokeTokensRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x33\n\x0fnot_before_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"K\n\x14RevokeTokensResponse\x12\x33\n\x0fnot_before_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"J\n\x12\x46orgetOwnerRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\"\xbe\x01\n\x13\x46orgetOwnerResponse\x12\x42\n\nrow_counts\x18\x01 \x03(\x0b\x32..sidecar.v1.ForgetOwnerResponse.RowCountsEntry\x12\x31\n\telsewhere\x18\x02 \x03(\x0b\x32\x1e.sidecar.v1.ForgottenElsewhere\x1a\x30\n\x0eRowCountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x95\x01\n\x17ListAuditEntriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12.\n\nsince_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"\\\n\x18ListAuditEntriesResponse\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.sidecar.v1.AuditEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xbc\x01\n\nAuditEntry\x12-\n\tcall_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x10\n\x08token_id\x18\x04 \x01(\t\x12\x0b\n\x03via\x18\x05 \x01(\t\x12\x0e\n\x06method\x18\x06 \x01(\t\x12\x10\n\x08owner_id\x18\x07 \x01(\t\x12\x0e\n\x06object\x18\x08 \x01(\t\x12\x0f\n\x07outcome\x18\t \x01(\t*\x86\x01\n\x0eWorkspaceLevel\x12\x1f\n\x1bWORKSPACE_LEVEL_UNSPECIFIED\x10\x00\x12\x1a\n\x16WORKSPACE_LEVEL_TENANT\x10\x01\x12\x1c\n\x18WORKSPACE_LEVEL_TEMPLATE\x10\x02\x12\x19\n\x15WORKSPACE_LEVEL_AGENT\x10\x03\x32\xde\x04\n\x0c\x41\x64minService\x12J\n\x08PutAgent\x12\x1b.sidecar.v1.PutAgentRequest\x1a\x1c.sidecar.v1.PutAgentResponse\"\x03\x90\x02\x02\x12J\n\x08PutSpace\x12\x1b.sidecar.v1.PutSpaceRequest\x1a\x1c.sidecar.v1.PutSpaceResponse\"\x03\x90\x02\x02\x12V\n\x0cPutWorkspace\x12\x1f.sidecar.v1.PutWorkspaceRequest\x1a .sidecar.v1.PutWorkspaceResponse\"\x03\x90\x02\x02\x12M\n\tGetTenant\x12\x1c.sidecar.v1.GetTenantRequest\x1a\x1d.sidecar.v1.GetTenantResponse\"\x03\x90\x02\x01\x12V\n\x0cRevokeTokens\x12\x1f.sidecar.v1.RevokeTokensRequest\x1a .sidecar.v1.RevokeTokensResponse\"\x03\x90\x02\x02\x12S\n\x0b\x46orgetOwner\x12\x1e.sidecar.v1.ForgetOwnerRequest\x1a\x1f.sidecar.v1.ForgetOwnerResponse\"\x03\x90\x02\x02\x12\x62\n\x10ListAuditEntries\x12#.sidecar.v1.ListAuditEntriesRequest\x1a$.sidecar.v1.ListAuditEntriesResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16sidecar/v1/admin.proto\x12\nsidecar.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17sidecar/v1/memory.proto\"K\n\x0fPutAgentRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x02 \x01(\t\x12\x13\n\x0btemplate_id\x18\x03 \x01(\t\"\x12\n\x10PutAgentResponse\"D\n\x0fPutSpaceRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08space_id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"\x12\n\x10PutSpaceResponse\"r\n\x13PutWorkspaceRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12)\n\x05level\x18\x02 \x01(\x0e\x32\x1a.sidecar.v1.WorkspaceLevel\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12\x10\n\x08location\x18\x04 \x01(\t\"\x16\n\x14PutWorkspaceResponse\"%\n\x10GetTenantRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\"\xb1\x01\n\x11GetTenantResponse\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12:\n\x16tokens_not_before_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1c\n\x14wiki_compile_enabled\x18\x04 \x01(\x08\"]\n\x13RevokeTokensRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x33\n\x0fnot_before_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"K\n\x14RevokeTokensResponse\x12\x33\n\x0fnot_before_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"J\n\x12\x46orgetOwnerRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\"\xbe\x01\n\x13\x46orgetOwnerResponse\x12\x42\n\nrow_counts\x18\x01 \x03(\x0b\x32..sidecar.v1.ForgetOwnerResponse.RowCountsEntry\x12\x31\n\telsewhere\x18\x02 \x03(\x0b\x32\x1e.sidecar.v1.ForgottenElsewhere\x1a\x30\n\x0eRowCountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"(\n\x13\x44\x65leteTenantRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\"\xd2\x01\n\x14\x44\x65leteTenantResponse\x12\x43\n\nrow_counts\x18\x01 \x03(\x0b\x32/.sidecar.v1.DeleteTenantResponse.RowCountsEntry\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\x12\x31\n\telsewhere\x18\x03 \x03(\x0b\x32\x1e.sidecar.v1.ForgottenElsewhere\x1a\x30\n\x0eRowCountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x95\x01\n\x17ListAuditEntriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12.\n\nsince_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"\\\n\x18ListAuditEntriesResponse\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.sidecar.v1.AuditEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xbc\x01\n\nAuditEntry\x12-\n\tcall_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x10\n\x08token_id\x18\x04 \x01(\t\x12\x0b\n\x03via\x18\x05 \x01(\t\x12\x0e\n\x06method\x18\x06 \x01(\t\x12\x10\n\x08owner_id\x18\x07 \x01(\t\x12\x0e\n\x06object\x18\x08 \x01(\t\x12\x0f\n\x07outcome\x18\t \x01(\t*\x86\x01\n\x0eWorkspaceLevel\x12\x1f\n\x1bWORKSPACE_LEVEL_UNSPECIFIED\x10\x00\x12\x1a\n\x16WORKSPACE_LEVEL_TENANT\x10\x01\x12\x1c\n\x18WORKSPACE_LEVEL_TEMPLATE\x10\x02\x12\x19\n\x15WORKSPACE_LEVEL_AGENT\x10\x03\x32\xb6\x05\n\x0c\x41\x64minService\x12J\n\x08PutAgent\x12\x1b.sidecar.v1.PutAgentRequest\x1a\x1c.sidecar.v1.PutAgentResponse\"\x03\x90\x02\x02\x12J\n\x08PutSpace\x12\x1b.sidecar.v1.PutSpaceRequest\x1a\x1c.sidecar.v1.PutSpaceResponse\"\x03\x90\x02\x02\x12V\n\x0cPutWorkspace\x12\x1f.sidecar.v1.PutWorkspaceRequest\x1a .sidecar.v1.PutWorkspaceResponse\"\x03\x90\x02\x02\x12M\n\tGetTenant\x12\x1c.sidecar.v1.GetTenantRequest\x1a\x1d.sidecar.v1.GetTenantResponse\"\x03\x90\x02\x01\x12V\n\x0cRevokeTokens\x12\x1f.sidecar.v1.RevokeTokensRequest\x1a .sidecar.v1.RevokeTokensResponse\"\x03\x90\x02\x02\x12S\n\x0b\x46orgetOwner\x12\x1e.sidecar.v1.ForgetOwnerRequest\x1a\x1f.sidecar.v1.ForgetOwnerResponse\"\x03\x90\x02\x02\x12V\n\x0c\x44\x65leteTenant\x12\x1f.sidecar.v1.DeleteTenantRequest\x1a .sidecar.v1.DeleteTenantResponse\"\x03\x90\x02\x02\x12\x62\n\x10ListAuditEntries\x12#.sidecar.v1.ListAuditEntriesRequest\x1a$.sidecar.v1.ListAuditEntriesResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,6 +35,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_FORGETOWNERRESPONSE_ROWCOUNTSENTRY']._loaded_options = None
   _globals['_FORGETOWNERRESPONSE_ROWCOUNTSENTRY']._serialized_options = b'8\001'
+  _globals['_DELETETENANTRESPONSE_ROWCOUNTSENTRY']._loaded_options = None
+  _globals['_DELETETENANTRESPONSE_ROWCOUNTSENTRY']._serialized_options = b'8\001'
   _globals['_ADMINSERVICE'].methods_by_name['PutAgent']._loaded_options = None
   _globals['_ADMINSERVICE'].methods_by_name['PutAgent']._serialized_options = b'\220\002\002'
   _globals['_ADMINSERVICE'].methods_by_name['PutSpace']._loaded_options = None
@@ -47,10 +49,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ADMINSERVICE'].methods_by_name['RevokeTokens']._serialized_options = b'\220\002\002'
   _globals['_ADMINSERVICE'].methods_by_name['ForgetOwner']._loaded_options = None
   _globals['_ADMINSERVICE'].methods_by_name['ForgetOwner']._serialized_options = b'\220\002\002'
+  _globals['_ADMINSERVICE'].methods_by_name['DeleteTenant']._loaded_options = None
+  _globals['_ADMINSERVICE'].methods_by_name['DeleteTenant']._serialized_options = b'\220\002\002'
   _globals['_ADMINSERVICE'].methods_by_name['ListAuditEntries']._loaded_options = None
   _globals['_ADMINSERVICE'].methods_by_name['ListAuditEntries']._serialized_options = b'\220\002\001'
-  _globals['_WORKSPACELEVEL']._serialized_start=1521
-  _globals['_WORKSPACELEVEL']._serialized_end=1655
+  _globals['_WORKSPACELEVEL']._serialized_start=1776
+  _globals['_WORKSPACELEVEL']._serialized_end=1910
   _globals['_PUTAGENTREQUEST']._serialized_start=96
   _globals['_PUTAGENTREQUEST']._serialized_end=171
   _globals['_PUTAGENTRESPONSE']._serialized_start=173
@@ -77,12 +81,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FORGETOWNERRESPONSE']._serialized_end=1081
   _globals['_FORGETOWNERRESPONSE_ROWCOUNTSENTRY']._serialized_start=1033
   _globals['_FORGETOWNERRESPONSE_ROWCOUNTSENTRY']._serialized_end=1081
-  _globals['_LISTAUDITENTRIESREQUEST']._serialized_start=1084
-  _globals['_LISTAUDITENTRIESREQUEST']._serialized_end=1233
-  _globals['_LISTAUDITENTRIESRESPONSE']._serialized_start=1235
-  _globals['_LISTAUDITENTRIESRESPONSE']._serialized_end=1327
-  _globals['_AUDITENTRY']._serialized_start=1330
-  _globals['_AUDITENTRY']._serialized_end=1518
-  _globals['_ADMINSERVICE']._serialized_start=1658
-  _globals['_ADMINSERVICE']._serialized_end=2264
+  _globals['_DELETETENANTREQUEST']._serialized_start=1083
+  _globals['_DELETETENANTREQUEST']._serialized_end=1123
+  _globals['_DELETETENANTRESPONSE']._serialized_start=1126
+  _globals['_DELETETENANTRESPONSE']._serialized_end=1336
+  _globals['_DELETETENANTRESPONSE_ROWCOUNTSENTRY']._serialized_start=1033
+  _globals['_DELETETENANTRESPONSE_ROWCOUNTSENTRY']._serialized_end=1081
+  _globals['_LISTAUDITENTRIESREQUEST']._serialized_start=1339
+  _globals['_LISTAUDITENTRIESREQUEST']._serialized_end=1488
+  _globals['_LISTAUDITENTRIESRESPONSE']._serialized_start=1490
+  _globals['_LISTAUDITENTRIESRESPONSE']._serialized_end=1582
+  _globals['_AUDITENTRY']._serialized_start=1585
+  _globals['_AUDITENTRY']._serialized_end=1773
+  _globals['_ADMINSERVICE']._serialized_start=1913
+  _globals['_ADMINSERVICE']._serialized_end=2607
 # @@protoc_insertion_point(module_scope)

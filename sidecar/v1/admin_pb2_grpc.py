@@ -65,6 +65,11 @@ class AdminServiceStub:
                 request_serializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerResponse.FromString,
                 _registered_method=True)
+        self.DeleteTenant = channel.unary_unary(
+                '/sidecar.v1.AdminService/DeleteTenant',
+                request_serializer=sidecar_dot_v1_dot_admin__pb2.DeleteTenantRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_admin__pb2.DeleteTenantResponse.FromString,
+                _registered_method=True)
         self.ListAuditEntries = channel.unary_unary(
                 '/sidecar.v1.AdminService/ListAuditEntries',
                 request_serializer=sidecar_dot_v1_dot_admin__pb2.ListAuditEntriesRequest.SerializeToString,
@@ -119,6 +124,16 @@ class AdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteTenant(self, request, context):
+        """Deletes all data of a tenant for good: every owner, as ForgetOwner does, then knowledge bases, profiles, agents, spaces,
+        ontology, Brain, budgets, approvals, and the audit log. Only the tenant's id and the time of its revocation are kept, and the
+        audit entry of this call. Works for some seconds: call it again until it is complete, also after a failure. Refused until the
+        tenant's tokens are revoked, and not complete until a minute later, as running calls may still write.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListAuditEntries(self, request, context):
         """Lists the calls and console pages of the tenant's admins, newest first. Entries are written after the calls, so the
         newest may be missing for a moment.
@@ -159,6 +174,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.ForgetOwner,
                     request_deserializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerResponse.SerializeToString,
+            ),
+            'DeleteTenant': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteTenant,
+                    request_deserializer=sidecar_dot_v1_dot_admin__pb2.DeleteTenantRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_admin__pb2.DeleteTenantResponse.SerializeToString,
             ),
             'ListAuditEntries': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAuditEntries,
@@ -329,6 +349,33 @@ class AdminService:
             '/sidecar.v1.AdminService/ForgetOwner',
             sidecar_dot_v1_dot_admin__pb2.ForgetOwnerRequest.SerializeToString,
             sidecar_dot_v1_dot_admin__pb2.ForgetOwnerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteTenant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.AdminService/DeleteTenant',
+            sidecar_dot_v1_dot_admin__pb2.DeleteTenantRequest.SerializeToString,
+            sidecar_dot_v1_dot_admin__pb2.DeleteTenantResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -248,6 +248,15 @@ class ForgottenOwner:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletedTenant:
+    """What was deleted."""
+
+    row_counts: Mapping[str, int]
+    complete: bool
+    elsewhere: tuple[ForgottenElsewhere, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AuditEntry:
     """One call of an admin, or one page or form of the console. It contains ids, never texts."""
 

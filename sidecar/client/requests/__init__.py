@@ -13,6 +13,7 @@ from sidecar.client.answers import (
     AuditEntry,
     DecayGroup,
     DecayJob,
+    DeletedTenant,
     Document,
     Episode,
     Forgotten,
@@ -543,6 +544,19 @@ class ForgetOwner(Request[ForgottenOwner]):
     reads = Whole(ForgottenOwner)
     deadline_s = 600.0
     dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTenant(Request[DeletedTenant]):
+    """Deletes all data of a tenant for good: every owner, as ForgetOwner does, then knowledge bases, profiles, agents,
+    spaces, ontology, Brain, budgets, approvals, and the audit log. Only the tenant's id and the time of its
+    revocation are kept, and the audit entry of this call. Works for some seconds: call it again until it is
+    complete, also after a failure. Refused until the tenant's tokens are revoked, and not complete until a minute
+    later, as running calls may still write.
+    """
+
+    reads = Whole(DeletedTenant)
+    deadline_s = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

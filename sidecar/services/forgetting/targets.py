@@ -109,6 +109,14 @@ class ForgetReport:
     elsewhere: tuple[ForgottenElsewhere, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ForgottenOwner:
+    """The result of deleting an owner: rows by table, and the outcome at each remote memory service."""
+
+    row_counts: Mapping[str, int]
+    elsewhere: tuple[ForgottenElsewhere, ...] = ()
+
+
 def check(target: Target) -> Target:
     """Return the target with its word stripped. Raises InvalidArgument, naming the field and the fix."""
     named = [

@@ -57,7 +57,7 @@ def test_every_command_is_registered() -> None:
         "wiki show", "wiki suppress", "wiki undo", "wiki verify", "wiki watch",
         "serve", "thread import", "thread list", "thread show", "token", "usage report", "worker", "owner export",
         "budget list", "budget remove", "budget set", "cost compiles", "cost show", "doctor", "owner forget", "owner show",
-        "top", "turns",
+        "tenant delete", "tenant revoke", "tenant show", "top", "turns",
     }  # fmt: skip
 
 

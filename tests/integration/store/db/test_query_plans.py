@@ -24,7 +24,7 @@ from tests.support.store.schema_rows import fill, tenant_tables
 
 ROWS = 4000
 
-# Whoever calls these works for the installation, not for a tenant.
+# Whoever calls these works for the installation, not for a tenant, or takes all of a tenant's rows.
 NOT_OF_A_TENANT = {
     "distribution.sql",
     "embedders.sql",
@@ -36,6 +36,7 @@ NOT_OF_A_TENANT = {
     "notices.sql",
     "ready.sql",
     "standing.sql",
+    "tenant_deletion.sql",
 }
 
 # Twenty owners in four tenants, each with every twentieth row; documents and pages have twenty parts each.
