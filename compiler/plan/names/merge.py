@@ -5,7 +5,7 @@ The names to look up are collected first, the store answers in one query, and th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -128,6 +128,8 @@ class Merger:
         key = plain_key(proposed.title)
         said = [line for section in proposed.sections for line in section.body_md.split("\n")]
         lines = list(map(plain_key, said))
+        if any(has_namesakes(proposed.title, line) for line in (*said, *self._beginning(proposed))):
+            return set()
         aliases = {
             match.alias: match.page
             for prefix in spelling.prefixes(proposed, self.gazetteer)
@@ -138,10 +140,16 @@ class Merger:
             and not is_acronym_in(proposed.title, plain_key(match.alias))
             and not is_town_of(proposed.title, plain_key(match.alias), said)
             and not is_partnership(self.pages[match.page].title)
-            and not any(has_namesakes(proposed.title, line) for line in said)
         }
         chosen = spelling.longer_names(key, aliases, self.gazetteer)
         return {aliases[alias] for alias in chosen}
+
+    def _beginning(self, proposed: ProposedPage) -> Iterator[str]:
+        """Yield the lines of the pages with names that begin with the proposed title."""
+        prefixes = spelling.prefixes(proposed, self.gazetteer)
+        keys = {one.page for prefix in prefixes for one in self.by_asked.get((Way.PREFIX, prefix), ())}
+        for section in (section for key in sorted(keys) for section in self.pages[key].sections):
+            yield from section.body_md.split("\n")
 
     def _similar(self, proposed: ProposedPage) -> set[PageKey]:
         """Return the most similarly spelled page of the type, if the difference looks like a typo."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from compiler.plan.contract import Alias, Page, PageKey, Tag
+from compiler.plan.contract import Alias, Page, PageKey, Section, Tag
 from compiler.plan.names import spelling
 from compiler.plan.names.merge import CITY_TAG, SIMILARITY, Match, Matches, Names, Way, merger, names, proposed_key
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
@@ -114,7 +114,8 @@ class PlannedPages:
 def _page(key: PageKey, proposed: ProposedPage) -> Page:
     aliases = tuple(Alias(one, proposed.title) for one in spelling.exact_keys(proposed))
     tags = (Tag(f"{CITY_TAG}{slug(proposed.city)}"),) if slug(proposed.city) else ()
-    return Page(key, proposed.title, "", aliases=aliases, tags=tags)
+    sections = tuple(Section(one.slug, one.heading, one.body_md) for one in proposed.sections)
+    return Page(key, proposed.title, "", aliases=aliases, tags=tags, sections=sections)
 
 
 @lru_cache(maxsize=16384)

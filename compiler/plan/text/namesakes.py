@@ -23,6 +23,7 @@ _APART = re.compile(rf"{_NOT_THE} ([^\W\d_a-z][\w-]+)(?! [^\W\d_a-z])")
 _APART_BY = "Young|Old|Little|Big|Tall"
 # `A new member, Dan Reed, joined` introduces somebody whom nobody knew.
 _NEW = r"\b(?i:an? (?:new|second|further|additional)|another|una? nuev[oa]|um novo|uma nova|eine? neuer?|un nouveau|une nouvelle)"
+_ANOTHER = re.compile(rf"\b(?i:{_OTHER}) ([^\W\d_a-z][\w-]+)(?! [^\W\d_a-z])")
 _NUMBERS = """
 two|three|four|five|six|seven|eight|nine|ten|dos|tres|cuatro|cinco|dois|duas|três|quatro|zwei|drei|vier|fünf|deux|trois|quatre
 """
@@ -71,9 +72,10 @@ def is_new(name: str, text: str) -> bool:
 
 def told_apart(text: str) -> frozenset[str]:
     """Return the plain keys of the single words of whose bearer a text says that they are another one than the known one: `he met
-    a Dan, not the Dan from before`.
+    a Dan, not the Dan from before`, `there is another Dan, Dan Reed`.
     """
-    return frozenset(plain_key(one[1]) for one in _APART.finditer(text))
+    named = (one[1] for one in _ANOTHER.finditer(text) if re.search(rf"\b{one[1]} [^\W\d_a-z]", text[one.end() :]))
+    return frozenset(map(plain_key, (*(one[1] for one in _APART.finditer(text)), *named)))
 
 
 def _is_before_noun(text: str, at: int) -> bool:

@@ -316,6 +316,12 @@ def test_talk_of_a_person_in_the_possessive_or_with_a_contraction_is_about_them(
 def test_sentence_about_a_namesake_is_on_no_page_of_the_other() -> None:
     texts = ("Edda wrote to Nils.", "Nils sang in the kitchen.", "Edda hired a Nils, not the Nils from the kitchen.")
     assert "hired" not in lines(made(*texts)["Nils"])
+    texts = (
+        "Edda wrote to Nils.",
+        "Nils sang in the kitchen.",
+        "There is another Nils at work, Nils Aune, who laughs.",
+    )
+    assert "laughs" not in lines(made(*texts)["Nils"])
     texts = ("Edda schrieb an Nils.", "Nils sang im Garten.", "Edda traf einen Nils, nicht den Nils vom Garten.")
     assert "traf" not in lines(made(*texts)["Nils"])
 

@@ -95,3 +95,11 @@ def test_acronyms_have_no_plural() -> None:
     )
     found = subjects(batch(*(memory(f"m{at}", text) for at, text in enumerate(said))))
     assert {subject.key for subject in found} == {"css", "cs", "c++", "nfts"}
+
+
+def test_names_that_a_text_tells_apart_stay_apart_in_either_order() -> None:
+    memories = (memory("m1", "Lark came."), memory("m2", "We hired another Lark, Lark Reed."))
+    pages = (new_page("Lark", "Lark came.", "m1"), new_page("Lark Reed", "We hired another Lark, Lark Reed.", "m2"))
+    for order in permutations(pages):
+        decision = leaf.decide(LeafBatch(memories), Proposal(new_pages=order), Matches(), gazetteer=CITIES)
+        assert sum(isinstance(item, CreatePage) for item in decision.items) == 2

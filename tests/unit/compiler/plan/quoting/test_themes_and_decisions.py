@@ -551,6 +551,7 @@ def test_a_reason_repeats_only_what_comes_after_why() -> None:
         ("It is the desk that books each seat.", "Books and reading"),
         ("Omar parks the van by the gate.", "Parks"),
         ("The shop wants its blog on another server.", "Writing"),
+        ("Ruth lent the telescope to the bird club.", "Space and astronomy"),
         ("Pots & Ceramics moved the date to May.", "Pottery"),
     ],
 )
@@ -571,6 +572,7 @@ def test_feast_and_a_landlord_with_a_lease_are_themes() -> None:
         ("She reads books every night.", "Books and reading"),
         ("The parks the city has are full.", "Parks"),
         ("She started a blog about moss.", "Writing"),
+        ("We saw two planets by telescope.", "Space and astronomy"),
     ],
 )
 def test_label_of_a_note_and_nouns_without_a_name_are_themes(text: str, theme: str) -> None:
