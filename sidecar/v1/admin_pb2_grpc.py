@@ -128,7 +128,7 @@ class AdminServiceServicer:
         """Deletes all data of a tenant for good: every owner, as ForgetOwner does, then knowledge bases, profiles, agents, spaces,
         ontology, Brain, budgets, approvals, and the audit log. Only the tenant's id and the time of its revocation are kept, and the
         audit entry of this call. Works for some seconds: call it again until it is complete, also after a failure. Refused until the
-        tenant's tokens are revoked, and not complete until a minute later, as running calls may still write.
+        tenant's tokens are revoked, and not complete until ten minutes later, as a running write may take so long.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

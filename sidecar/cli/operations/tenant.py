@@ -15,7 +15,8 @@ from sidecar.cli.shared.output import Step, counted
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers import DeletedTenant, Tenant
 
-_PAUSE_S = 2.0
+_PAUSE_S = 10.0
+_OF_THE_CALLS = {"audit_entries"}
 
 
 @click.group()
@@ -65,9 +66,9 @@ def revoke(session: CommandSession) -> None:
 def delete(session: CommandSession, confirm: str) -> int:
     """Delete all data of --tenant for good: its owners, knowledge bases, profiles, ontology, Brain, budgets and audit log.
 
-    Revoke its tokens first, and stop issuing new ones; then call with an admin's new token. It takes until a minute after the
-    revocation, so that running calls have ended. If it ends early, run it again. Its id and the revocation are kept, and the
-    audit entry of this.
+    Revoke its tokens first, and stop issuing new ones; then call with an admin's new token. It takes until ten minutes after
+    the revocation, so that running writes have ended. If it ends early, run it again. Its id and the revocation are kept, and
+    the audit entry of this.
 
     \b
     Example:
@@ -82,7 +83,7 @@ def delete(session: CommandSession, confirm: str) -> int:
     counts = Counter[str]()
     try:
         with session.voice.progress("rows", None) as step:
-            done = _deleted(session, counts, step)
+            done = deleted(session, counts, step)
     except KeyboardInterrupt:
         rows = counted(counts.total(), "row")
         raise Interrupted(f"interrupted; deleted so far: {rows}. Run the same command again for the rest.") from None
@@ -91,8 +92,8 @@ def delete(session: CommandSession, confirm: str) -> int:
     return OK if done.complete else FAILED
 
 
-def _deleted(session: CommandSession, counts: Counter[str], step: Step) -> DeletedTenant:
-    """Call until nothing is left, or a remote service does not answer."""
+def deleted(session: CommandSession, counts: Counter[str], step: Step, *, pause_s: float = _PAUSE_S) -> DeletedTenant:
+    """Call until nothing is left, or a remote service does not answer; return the last answer. `counts` gets the rows."""
     has_waited = False
     while True:
         done = session.client.delete_tenant()
@@ -100,10 +101,13 @@ def _deleted(session: CommandSession, counts: Counter[str], step: Step) -> Delet
         step(sum(done.row_counts.values()))
         if done.complete or done.elsewhere:
             return done
-        if not (done.row_counts or has_waited):
-            session.voice.note("waiting until a minute after the revocation, when no earlier call runs any more")
+        if not done.row_counts.keys() - _OF_THE_CALLS:
+            if not has_waited:
+                session.voice.note(
+                    "waiting until ten minutes after the revocation, when no earlier write runs any more"
+                )
             has_waited = True
-        time.sleep(_PAUSE_S)
+            time.sleep(pause_s)
 
 
 def _draw_deleted(facts: dict[str, Any]) -> Iterator[Any]:

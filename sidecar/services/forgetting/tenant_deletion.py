@@ -19,7 +19,7 @@ from store.db.postgres import Pools, tenant_scoped
 from store.scope import Scope
 from store.tenancy import templates, tenant_deletion, tenants
 
-LONGEST_CALL = timedelta(minutes=1)
+LONGEST_WRITE = timedelta(minutes=10)
 _OWNERS_AT_ONCE = 100
 _WORKS_S = 20.0
 
@@ -56,8 +56,8 @@ class TenantDeletion:
     async def delete(self, tenant_id: UUID) -> DeletedTenant:
         """Delete rows of the tenant, and return how many, and whether none is left; a tenant without rows is complete.
 
-        It is not complete until a minute after the revocation of its tokens, since a running call may still write, nor while a
-        remote service has not answered. Raises FailedPrecondition if its tokens are not revoked.
+        It is not complete until ten minutes after the revocation of its tokens, the longest that a large write may run, nor while
+        a remote service has not answered. Raises FailedPrecondition if its tokens are not revoked.
         """
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             tenant = await tenants.get(connection, tenant_id)
@@ -70,7 +70,7 @@ class TenantDeletion:
         try:
             is_empty = await self._delete_owners(tenant_id, ends_at_s, counts, elsewhere)
             is_empty = is_empty and await self._delete_rest(tenant_id, ends_at_s, counts)
-            is_revoked_long_ago = self._now() - tenant.tokens_not_before >= LONGEST_CALL
+            is_revoked_long_ago = self._now() - tenant.tokens_not_before >= LONGEST_WRITE
             is_complete = is_empty and is_revoked_long_ago and await self._end(tenant_id, counts)
         finally:
             self._on_changed(tenant_id)

@@ -62,8 +62,8 @@ async def tables_with_words(dsn: str, tenant: str) -> set[str]:
 
 
 def revoke_long_ago(client: Sidecar) -> None:
-    """Revoke as if two minutes ago, so that no call of that time runs any more."""
-    client.revoke_tokens(not_before_time=datetime.now(UTC) - timedelta(minutes=2))
+    """Revoke as if twelve minutes ago, so that no call of that time runs any more."""
+    client.revoke_tokens(not_before_time=datetime.now(UTC) - timedelta(minutes=12))
 
 
 async def test_no_word_of_a_deleted_tenant_is_left_and_its_neighbour_keeps_everything(

@@ -147,6 +147,24 @@ async def test_forgotten_owner_is_sent_and_leaves_no_request(
         assert await fetch(database, f"SELECT count(*) FROM {table}") == [(0,)]
 
 
+async def test_deletion_of_a_tenant_waits_for_services_that_are_down(
+    service: Memories, elsewhere: RemoteForgetter, pools: Pools, bank: RemoteBank, clock: Clock, database: str
+) -> None:
+    deletion = Tenants(pools, now=clock, elsewhere=elsewhere).deletion
+    long_ago = NOW - timedelta(minutes=12)
+    async with scoped(pools.background, SCOPE) as connection:
+        await tenants.revoke_tokens(connection, SCOPE.tenant_id, not_before=long_ago)
+    bank.is_down = True
+    for _ in range(2):
+        done = await deletion.delete(SCOPE.tenant_id)
+        assert (done.is_complete, states(done.elsewhere)) == (False, [("bank", "waiting", 0)])
+    assert await fetch(database, "SELECT count(*) FROM memories") == [(0,)]
+    assert await fetch(database, "SELECT count(*) FROM remote_forgettings") == [(1,)]
+    bank.is_down = False
+    assert (await deletion.delete(SCOPE.tenant_id)).is_complete
+    assert bank.told == [(SCOPE.owner_id, RemoteTarget("owner"))]
+
+
 @pytest.mark.parametrize("is_committed_late", [False, True])
 async def test_request_stored_while_another_is_sent_keeps_its_retry(
     service: Memories,

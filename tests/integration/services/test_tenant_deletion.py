@@ -29,7 +29,7 @@ class Clock:
     """A clock that stands still."""
 
     def __init__(self) -> None:
-        self.time = REVOKED + timedelta(minutes=2)
+        self.time = REVOKED + timedelta(minutes=12)
 
     def __call__(self) -> datetime:
         return self.time
@@ -155,11 +155,11 @@ async def test_deletion_waits_for_calls_that_ran_at_the_revocation(
 ) -> None:
     """A row that such a call writes after the first pass is deleted by a later one."""
     clock = Clock()
-    clock.time = REVOKED + timedelta(seconds=59)
+    clock.time = REVOKED + timedelta(seconds=599)
     assert not (await deletion(pools, clock).delete(MINE)).is_complete
     memories = [table for table in tables if table.name in ("memory_feeds", "memories", "profiles")]
     await fill(superuser, memories, _own(MINE, OWNERS[0], 0))
-    clock.time = REVOKED + timedelta(seconds=60)
+    clock.time = REVOKED + timedelta(seconds=600)
     done = await deletion(pools, clock).delete(MINE)
     assert done.is_complete
     assert done.row_counts == {"memory_feeds": 1, "memories": 1, "profiles": 1, "forgotten_refs": 2}

@@ -122,8 +122,8 @@ class OtherServer:
         self.version = version
         self.extensions = extensions
 
-    async def fetchval(self, _query: str) -> int:
-        return self.version
+    async def fetchrow(self, _query: str) -> dict[str, int]:
+        return {"version": self.version, "connections": 97}
 
     async def fetch(self, _query: str, names: list[str]) -> list[dict[str, str]]:
         return [{"name": name, "version": self.extensions[name]} for name in names if name in self.extensions]
