@@ -155,7 +155,7 @@ async def test_validity_follows_from_the_live_edges_and_trust_never_rises(
     world = World(Memories(pools, now=clock), clock, Random(seed))
     await world.write()
     numbers: dict[str, int] = {}
-    for _ in range(ACTS if is_soak else ACTS // 2):
+    for _ in range(ACTS if is_soak else ACTS // 4):
         await world.act()
         rows = await fetch(database, "SELECT * FROM memories")
         world.ids = [one for one in world.ids if one in {row["memory_id"] for row in rows}] or world.ids[:1]

@@ -157,7 +157,7 @@ def shape(wiki: dict[str, bytes]) -> set[tuple[str, ...]]:
 async def test_the_same_memories_give_the_same_pages_however_they_came(pools: Pools, is_soak: bool) -> None:
     whole = shape(await compiled_in_jobs(pools, [memories()], Clock(), scope=HOUSEMATE))
     assert {name[0] for name in whole} >= {f"page /wiki/{path}" for path in PATHS}
-    for size, jobs, seed in ORDERS if is_soak else ORDERS[:3]:
+    for size, jobs, seed in ORDERS if is_soak else ORDERS[1:3]:
         scope, entries = Scope(HOUSEMATE.tenant_id, uuid4()), memories()
         random.Random(seed).shuffle(entries) if seed else None
         found = shape(await compiled_in_jobs(pools, shared_out(entries, jobs), Clock(), size=size, scope=scope))
