@@ -49,7 +49,7 @@ async def aggregate(run: Run, *, is_linking: bool) -> None:
     if reached is not None and job_id == run.job.job_id and not _is_cut(run):
         run.cap("aggregation_pages")
     if is_linking and not run.is_capped and not run.figures["links_done"]:
-        await _until_done(run, since, partial(leaf.plan_links, run.access))
+        await _until_done(run, since, partial(leaf.plan_links, run.access, run.deps))
 
 
 async def rejudge(run: Run, *, is_linking: bool) -> None:

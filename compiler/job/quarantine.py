@@ -19,9 +19,11 @@ from compiler.job.reading import ReadBatch
 from compiler.job.run import Frozen, Held, Run, entry_of
 from compiler.passes.leaf import Planned
 from compiler.plan.contract import BatchMemory
+from compiler.plan.judging import links
 from compiler.planners.planner import ExtractivePlanner
 from compiler.state.substrates import content_hash
 from models.errors import AnswerUnusable, InvalidRequest, ProviderError
+from store.compile import ledger
 from store.compile.batches import BatchKind
 from store.compile.ledger import LedgerEntry, MemoryOutcome
 
@@ -131,4 +133,5 @@ def entry(memory: BatchMemory, reason: str = "") -> LedgerEntry:
     if reason == "crashed_the_worker":
         outcome = MemoryOutcome.QUARANTINED
     hashes = (content_hash(memory), memory.text_hash)
-    return LedgerEntry(memory.memory_id, memory.document_id, *hashes, memory.occurred_at, outcome, reason)
+    hub_keys = tuple(map(ledger.hub_key, links.parent_titles((memory,))))
+    return LedgerEntry(memory.memory_id, memory.document_id, *hashes, memory.occurred_at, outcome, reason, hub_keys)

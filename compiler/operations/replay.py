@@ -259,7 +259,7 @@ class _Replay:
                 affected = self._affected_since(options.get("since", 0))
                 return await rejudging.plan_rejudging(access, run.deps, every, affected, is_linking=is_linking)
             if options.get("links"):
-                return await leaf.plan_links(access, every)
+                return await leaf.plan_links(access, run.deps, every)
             planned = await self._looked(batch, run, every)
             if planned is not None and "taken" not in options:
                 reached = planned.options.get("reached")

@@ -44,10 +44,13 @@ from compiler.state.access import Access
 from compiler.state.naming import named_by, naming_after
 from compiler.state.substrates import MemorySubstrate
 from compiler.state.views import Looking
+from store.compile import ledger
 from store.db.queries import Connection
 from store.scope import Scope, is_brain
 from store.text.texts import fold
 from store.wiki.pages import page_uuid
+
+MOST_UNLINKED = 2_000  # memories of earlier jobs in one plan of links
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +175,13 @@ async def plan_stale(access: Access, deps: LeafDeps, *, changed: frozenset[str],
     return Planned(items, counters, {}, decision.rejections, view.seen_memory_ids, options)
 
 
-async def plan_links(access: Access, memories: tuple[BatchMemory, ...]) -> Planned | None:
-    """Return the deterministic links of memories compiled before; None if there are none."""
+async def plan_links(access: Access, deps: LeafDeps, memories: tuple[BatchMemory, ...]) -> Planned | None:
+    """Return the deterministic links of these memories, and of earlier ones whose hub was made since; None if there are none."""
+    async with access.reading() as connection:
+        unlinked = await ledger.unlinked(connection, access.scope, limit=MOST_UNLINKED)
+    earlier = sorted(set(unlinked) - {memory.memory_id for memory in memories})
+    more = await deps.substrate.fetch(access.scope, earlier) if earlier else {}
+    memories = (*memories, *(more[one] for one in earlier if one in more))
     if not links.parent_titles(memories):
         return None
     async with access.reading() as connection:

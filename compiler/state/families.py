@@ -16,6 +16,7 @@ from compiler.plan.judging.rejudging import (
     is_made_by_hand,
     is_named,
     may_be_called,
+    own_part,
     parts,
     roots,
 )
@@ -37,11 +38,12 @@ _NO_CLUES = NameClues()
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """A page or a held name, with the plain keys of its names."""
+    """A page, the own part of a hub, or a held name, with the plain keys of its names."""
 
     names: frozenset[str]
     page: Page | None = None
     mention: Mention | None = None
+    is_hub: bool = False
 
     @property
     def memory_ids(self) -> frozenset[str]:
@@ -257,6 +259,8 @@ async def _holders(
     active = [page for _, page in sorted(standing.pages.items()) if page.is_active]
     pages = [one for one in active if is_judged(one) or (is_named(one) and not themes.isdisjoint(_names(one)))]
     found = [_Holder(frozenset(_names(page)), page=page) for page in pages]
+    hubs = [own for one in active if (own := own_part(one))]
+    found += [_Holder(frozenset(_names(page)), page=page, is_hub=True) for page in hubs]
     return [*found, *(_Holder(frozenset({plain_key(one.alias)}), mention=one) for one in held)]
 
 
@@ -294,7 +298,7 @@ def _is_family(group: Iterable[_Holder], pages: Collection[PageKey], names: Set[
     return (
         len(of_group) > 1
         or not names.isdisjoint(of_group)
-        or any(holder.page is not None and holder.page.key in pages for holder in group)
+        or any(holder.is_hub or (holder.page is not None and holder.page.key in pages) for holder in group)
     )
 
 
@@ -305,7 +309,8 @@ def _family(
     pages = sorted((one.page for one in group if one.page is not None), key=lambda page: page.key)
     held = sorted((one.mention for one in group if one.mention is not None), key=lambda mention: mention.key)
     telling_ids = frozenset(memory_id for page in pages for memory_id in telling.get(page.key, ()))
-    return NameFamily(tuple(pages), tuple(held), kept, telling_ids)
+    hubs = frozenset(one.page.key for one in group if one.page is not None and one.is_hub) - kept
+    return NameFamily(tuple(pages), tuple(held), kept, hubs, telling_ids)
 
 
 async def related_to(

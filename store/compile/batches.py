@@ -203,12 +203,11 @@ def _written(entry: LedgerEntry) -> list[str]:
         entry.occurred_at.isoformat(),
         entry.outcome.value,
         entry.reason,
+        *entry.hub_keys,
     ]
 
 
 def _entry(values: list[str]) -> LedgerEntry:
-    memory_id, document_id, content, text, occurred_at, outcome, reason = values
-    instant = datetime.fromisoformat(occurred_at)
-    return LedgerEntry(
-        memory_id, document_id, bytes.fromhex(content), bytes.fromhex(text), instant, MemoryOutcome(outcome), reason
-    )
+    memory_id, document_id, content, text, occurred_at, outcome, reason, *hub_keys = values
+    hashes, instant = (bytes.fromhex(content), bytes.fromhex(text)), datetime.fromisoformat(occurred_at)
+    return LedgerEntry(memory_id, document_id, *hashes, instant, MemoryOutcome(outcome), reason, tuple(hub_keys))

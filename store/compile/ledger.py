@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from hashlib import sha256
 
 from store.db import queries
 from store.db.queries import Connection
@@ -30,7 +31,10 @@ class MemoryOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """The row of one memory. `content_hash` covers text, metadata, document and instant; `text_hash` the text alone."""
+    """The row of one memory. `content_hash` covers text, metadata, document and instant; `text_hash` the text alone.
+
+    `hub_keys` are those of the hubs that its metadata names (see `hub_key`).
+    """
 
     memory_id: str
     document_id: str
@@ -39,6 +43,12 @@ class LedgerEntry:
     occurred_at: datetime
     outcome: MemoryOutcome = MemoryOutcome.APPLIED
     reason: str = ""
+    hub_keys: tuple[str, ...] = ()
+
+
+def hub_key(title: str) -> str:
+    """Return the key of a hub by its folded title: 16 hexadecimal digits of its SHA-256."""
+    return sha256(title.encode()).hexdigest()[:16]
 
 
 async def read(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> dict[str, LedgerEntry]:
@@ -66,6 +76,7 @@ async def write(connection: Connection, scope: Scope, entries: Sequence[LedgerEn
         occurred_at=[one.occurred_at for one in entries],
         outcomes=[one.outcome.value for one in entries],
         reasons=[one.reason for one in entries],
+        hub_keys=[",".join(one.hub_keys) for one in entries],
         now=now,
     )
 
@@ -105,6 +116,11 @@ async def write_off(connection: Connection, scope: Scope, memory_ids: Sequence[s
         await _sql.write_off(connection, **scope.key, memory_ids=list(memory_ids), now=now)
 
 
+async def unlinked(connection: Connection, scope: Scope, *, limit: int) -> list[str]:
+    """Return memories cited by an entity page that does not lead to the topic which they name as their hub, by id."""
+    return [row["memory_id"] for row in await _sql.unlinked(connection, **scope.key, limit=limit)]
+
+
 async def drop(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
     """Delete the rows of memories that no page cites any more."""
     if memory_ids:
@@ -134,4 +150,5 @@ async def rename(connection: Connection, scope: Scope, pairs: Sequence[tuple[str
 
 def _entry(row: object) -> LedgerEntry:
     values = dict(row)  # type: ignore[call-overload]  # a record is a mapping, which the driver does not say
-    return LedgerEntry(**values | {"outcome": MemoryOutcome(values["outcome"])})
+    read = {"outcome": MemoryOutcome(values["outcome"]), "hub_keys": tuple(values["hub_keys"])}
+    return LedgerEntry(**values | read)

@@ -1,24 +1,25 @@
 -- name: ledger_of
 -- The rows of some memories.
-SELECT memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason FROM memory_ledger
+SELECT memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason, hub_keys FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
 
 -- name: whole_ledger
 -- Every row of a scope.
-SELECT memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason FROM memory_ledger
+SELECT memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason, hub_keys FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id ORDER BY memory_id;
 
 -- name: write_ledger!
 -- Writes rows, replacing existing ones.
 INSERT INTO memory_ledger AS l (tenant_id, owner_id, memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason,
-    updated_at)
-SELECT :tenant_id, :owner_id, r.memory_id, r.document_id, r.content_hash, r.text_hash, r.occurred_at, r.outcome, r.reason, :now
+    hub_keys, updated_at)
+SELECT :tenant_id, :owner_id, r.memory_id, r.document_id, r.content_hash, r.text_hash, r.occurred_at, r.outcome, r.reason,
+    string_to_array(r.hub_keys, ','), :now
 FROM unnest(:memory_ids::text[], :document_ids::text[], :content_hashes::bytea[], :text_hashes::bytea[],
-    :occurred_at::timestamptz[], :outcomes::text[], :reasons::text[])
-    AS r (memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason)
+    :occurred_at::timestamptz[], :outcomes::text[], :reasons::text[], :hub_keys::text[])
+    AS r (memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason, hub_keys)
 ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET document_id = excluded.document_id,
     content_hash = excluded.content_hash, text_hash = excluded.text_hash, occurred_at = excluded.occurred_at,
-    outcome = excluded.outcome, reason = excluded.reason, updated_at = excluded.updated_at;
+    outcome = excluded.outcome, reason = excluded.reason, hub_keys = excluded.hub_keys, updated_at = excluded.updated_at;
 
 -- name: mark_gone!
 -- Marks memories as forgotten, with a new row for those without one.
@@ -26,7 +27,7 @@ INSERT INTO memory_ledger AS l (tenant_id, owner_id, memory_id, document_id, con
     updated_at)
 SELECT :tenant_id, :owner_id, r.memory_id, '', '', '', :now::timestamptz, 'gone', '', :now::timestamptz
 FROM unnest(:memory_ids::text[]) AS r (memory_id)
-ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET outcome = 'gone', reason = '', content_hash = '',
+ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET outcome = 'gone', reason = '', content_hash = '', hub_keys = '{}',
     updated_at = excluded.updated_at;
 
 -- name: gone_memories
@@ -53,6 +54,27 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'owed' ORDER
 -- Removes memories from the reread queue.
 UPDATE memory_ledger SET outcome = 'applied', updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND outcome = 'owed';
+
+-- name: unlinked
+-- Memories that an entity page cites without leading to the topic that they name as their hub. A topic's keys are hashes of its
+-- names. Each step starts from the one before, by an index.
+WITH topics AS MATERIALIZED (
+    SELECT t.page_id, left(encode(sha256(convert_to(a.alias, 'UTF8')), 'hex'), 16) AS key
+    FROM wiki_pages t JOIN wiki_page_aliases a ON a.tenant_id = t.tenant_id AND a.page_id = t.page_id
+    WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.type = 'topic' AND t.status = 'active'
+), named AS MATERIALIZED (
+    SELECT memory_id, hub_keys FROM memory_ledger
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND hub_keys <> '{}' AND hub_keys && ARRAY(SELECT key FROM topics)
+)
+SELECT DISTINCT n.memory_id FROM named n JOIN topics t ON t.key = ANY (n.hub_keys)
+CROSS JOIN LATERAL (
+    SELECT p.page_id FROM wiki_section_sources s JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id
+    WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.source_kind = 'memory' AND s.source_ref = n.memory_id
+        AND s.subject = 'section' AND p.type = 'entity' AND p.status = 'active' OFFSET 0) c
+WHERE (SELECT count(*) FROM wiki_link_evidence e JOIN wiki_page_links k ON k.tenant_id = e.tenant_id AND k.link_id = e.link_id
+    WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.ref = n.memory_id AND e.origin = 'deterministic'
+        AND k.from_page_id = c.page_id AND k.to_page_id = t.page_id) = 0
+ORDER BY n.memory_id LIMIT :limit;
 
 -- name: drop_from_ledger!
 -- Deletes the rows of some memories.

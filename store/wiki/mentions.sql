@@ -1,5 +1,6 @@
 -- name: hold_mentions!
--- Holds names that are neither held nor ignored; a name is held again if its page is deleted, archived or no longer has the name.
+-- Holds names that are neither held nor ignored; a name is held again if its page is deleted, archived, no longer has the name or
+-- only lists pages.
 INSERT INTO wiki_unresolved_mentions AS w (tenant_id, owner_id, mention_id, alias, alias_normalized, suggested_type, status, updated_at)
 SELECT :tenant_id, :owner_id, r.mention_id, r.alias, r.key, r.suggested_type, 'open', :now
 FROM unnest(:mention_ids::uuid[], :keys::text[], :aliases::text[], :types::text[]) AS r (mention_id, key, alias, suggested_type)
@@ -8,7 +9,9 @@ WHERE NOT EXISTS (SELECT 1 FROM wiki_unresolved_mentions m WHERE m.tenant_id = :
 AND NOT EXISTS (SELECT 1 FROM wiki_unresolved_mentions m
     JOIN wiki_pages p ON p.tenant_id = m.tenant_id AND p.page_id = m.promoted_page_id AND p.status = 'active'
     JOIN wiki_page_aliases a ON a.tenant_id = p.tenant_id AND a.page_id = p.page_id AND a.alias = m.alias_normalized
-    WHERE m.tenant_id = :tenant_id AND m.mention_id = r.mention_id AND m.status = 'promoted')
+    WHERE m.tenant_id = :tenant_id AND m.mention_id = r.mention_id AND m.status = 'promoted' 
+        AND coalesce((SELECT bool_or(s.aggregation IS NULL) FROM wiki_page_sections s
+            WHERE s.tenant_id = p.tenant_id AND s.page_id = p.page_id), true))
 ON CONFLICT (tenant_id, mention_id) DO UPDATE SET alias = excluded.alias, suggested_type = excluded.suggested_type, status = 'open',
     promoted_page_id = NULL, updated_at = excluded.updated_at
 WHERE w.status = 'promoted';

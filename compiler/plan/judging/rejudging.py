@@ -65,14 +65,16 @@ class NameClues:
 class NameFamily:
     """Pages and held names that begin with the same words; one of them is these words alone, or their plural.
 
-    A family is also a page with the name of a city, made from memories that did not know it as a city. `kept` are pages that must
-    stay as they are, `telling` the memories whose metadata says that a name of the family is a city, `earlier` the memories in
-    which a name of the pages was seen before it had a page, `quoted` the pages that only quote their memories.
+    A family is also a page with the name of a city, made from memories that did not know it as a city, and a hub that does not
+    only list pages. `kept` are pages that must stay as they are, `hubs` those of which the family has only what is no list (see
+    `own_part`), `telling` the memories whose metadata says that a name of the family is a city, `earlier` the memories in which a
+    name of the pages was seen before it had a page, `quoted` the pages that only quote their memories.
     """
 
     pages: tuple[Page, ...] = ()
     mentions: tuple[Mention, ...] = ()
     kept: frozenset[PageKey] = frozenset()
+    hubs: frozenset[PageKey] = frozenset()
     telling: frozenset[str] = frozenset()
     earlier: frozenset[str] = frozenset()
     quoted: frozenset[PageKey] = frozenset()
@@ -160,6 +162,13 @@ def is_named(page: Page) -> bool:
     return page.key.type is not PageType.DECISION and all(one.aggregation is None for one in page.sections)
 
 
+def own_part(page: Page) -> Page | None:
+    """Return a topic's page without its lists if rules also made it from its name; None if it has no lists, or nothing else."""
+    own = tuple(one for one in page.sections if one.aggregation is None)
+    is_both = page.key.type is PageType.TOPIC and 0 < len(own) < len(page.sections)
+    return replace(page, sections=own) if is_both else None
+
+
 def is_made_by_hand(page: Page) -> bool:
     """Return whether the page has content that its memories cannot give again: manual or imported names, kept past lines."""
     has_past = any(past.split(section.body_md)[1] for section in page.sections)
@@ -206,7 +215,8 @@ def changes(
 
     A page whose name now belongs to another page is folded into it: its names and the edges by hand (`stated`) move there. A page
     that only quotes, and whose name has too few memories for a page, is withdrawn unless an edge by hand has it: its name is
-    held. Pages in `kept`, and pages whose name the decision does not have, stay. `around` are the family's pages, the
+    held. Of a hub only its own part is withdrawn. Pages in `kept`, and pages whose name the decision does not have, stay.
+    `around` are the family's pages, the
     pages that lead to them and all that these list; `taken` the active pages of other names.
     """
     standing = {page.key: page for page in family.pages}
@@ -218,13 +228,14 @@ def changes(
     made = {key: page for key, page in made.items() if key not in taken}
     folded = dict(_folded(family, made))
     needed = {end for link in stated for end in (link.source, link.target)}
-    withdrawn = _unproven(family, decision) - made.keys() - folded.keys() - family.kept - needed
+    unproven = _unproven(family, decision) - made.keys() - folded.keys() - family.kept
+    withdrawn = unproven - family.hubs - needed
     items: list[Item] = []
     for key, page in sorted(made.items()):
         present = standing.get(key)
         if present is None:
             items.append(CreatePage(page))
-        elif key not in family.kept and _differ(present, page):
+        elif key not in family.kept | family.hubs and _differ(present, page):
             items.extend(_rewritten(present, page))
     for key, target in sorted(folded.items()):
         gone = standing[key]
@@ -233,6 +244,9 @@ def changes(
         items.extend(_moved_names(gone, made[target]))
     for key in sorted(withdrawn):
         items.extend(upkeep.delete(standing[key], around))
+    for key in sorted(unproven & family.hubs):
+        items.extend(RemoveSection(key, one.slug) for one in standing[key].sections)
+        items.append(WriteSummary(key, ""))
     if not items:
         return ()
     named = {name: key for key, page in made.items() for name in (alias.key for alias in page.aliases)}
@@ -244,13 +258,13 @@ def changes(
 def _folded(family: NameFamily, made: Mapping[PageKey, Page]) -> Iterator[tuple[PageKey, PageKey]]:
     """Yield the pages that the decision no longer makes, each with its replacement: the page with its name, or its memories."""
     for page in family.pages:
-        if page.key in made or page.key in family.kept:
+        if page.key in made or page.key in family.kept | family.hubs:
             continue
         cited = {source.memory_id for source in page.cited()}
         shared = {key: len(cited & {source.memory_id for source in one.cited()}) for key, one in made.items()}
         bearing = [key for key, one in made.items() if plain_key(page.title) in _names(one)]
         best = min(bearing or [key for key in made if shared[key]], key=lambda key: (-shared[key], key), default=None)
-        if best is not None and best not in family.kept:
+        if best is not None and best not in family.kept | family.hubs:
             yield page.key, best
 
 

@@ -35,6 +35,7 @@ from tests.support.compiler.compiling import (
     all_jobs,
     capped,
     compiled,
+    compiled_in_jobs,
     engine_on,
     fetch,
     wiki_of,
@@ -350,6 +351,29 @@ async def test_a_hub_that_is_made_before_its_names_page_has_what_was_said_of_it_
         await again(pools, minutes=10 * at + 10)
     page = orjson.loads((await wiki_of(pools))["page /wiki/topic/tavira"])
     assert {"early", "late"} <= {one["memory_id"] for section in page["sections"] for one in section["sources"]}
+
+
+async def test_links_to_a_hub_do_not_depend_on_when_it_was_made(pools: Pools) -> None:
+    """A person was met in the city, at places without a page, before it had a hub."""
+    met = ("Odile drank tea at the pier.", "Odile sold a painting at the fair.")
+    earlier = [
+        NewMemory(
+            text,
+            f"met{at}",
+            NOW - timedelta(days=9 - at),
+            metadata={"place": {"name": f"Stall {at}", "city": "Tavira"}},
+        )
+        for at, text in enumerate(met)
+    ]
+    whole = await compiled_in_jobs(pools, [[*earlier, *orchard()]], Clock(), scope=HOUSEMATE)
+    split = await compiled_in_jobs(pools, [earlier, orchard()], Clock())
+    wanted = "link /wiki/entity/odile reference /wiki/topic/tavira deterministic deterministic:city:tavira met0"
+    assert wanted in whole
+    assert {one for one in split if one.startswith("link ")} == {one for one in whole if one.startswith("link ")}
+    assert (await replay(engine_on(pools), pools.background, SCOPE)).is_identical
+    async with scoped(pools.background, SCOPE) as connection:
+        done = await backfill(connection, SCOPE, now=NOW)
+    assert (done.deterministic, done.co_mention) == (0, 0)
 
 
 async def test_decisions_of_a_year_are_listed_on_one_page_whatever_jobs_they_come_in(pools: Pools) -> None:

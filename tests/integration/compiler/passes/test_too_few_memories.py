@@ -105,6 +105,32 @@ async def test_page_that_an_operator_named_stays_with_one_memory(pools: Pools, h
 
 
 # The only other memory of a library, those of two full names, one of three of a theme, and the first of a place and of a person.
+@pytest.mark.parametrize("how", WAYS)
+async def test_hub_with_one_memory_left_that_names_it_only_lists_pages(pools: Pools, how: str) -> None:
+    """Two memories name the city, so its page says what they say; with one of them it is the hub of its places alone."""
+    places = [("Cafe Lira", "cafe"), ("Nimbus Books", "store"), ("Sandrel", "restaurant")]
+    there = [
+        NewMemory(
+            f"{name} was {word}.",
+            f"p{at}{word}",
+            NOW - timedelta(days=20 - at),
+            metadata={"place": {"name": name, "city": "Velmar", "types": [kind]}},
+        )
+        for at, (name, kind) in enumerate(places)
+        for word in ("full", "quiet")
+    ]
+    clock = Clock()
+    before = await compiled_in_jobs(
+        pools, [[*there, *memories(("We are back in Velmar.", "Velmar has a new tram."))]], clock
+    )
+    velmar = orjson.loads(before["page /wiki/topic/velmar"])
+    assert "new tram" in str(velmar["sections"])
+    assert any(section["children"] for section in velmar["sections"])
+    after = told(await lose(pools, how, "m001", clock))
+    assert "mention velmar open" in after
+    assert told(await rebuilt(pools, clock)) == after
+
+
 LOST = ("mem-0040", "mem-0001", "mem-0011", "mem-0047", "mem-0057", "mem-0073")
 
 
