@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from sidecar.client import shapes
 from sidecar.client.encoding import NewTurn
 from sidecar.client.knobs import Knobs
-from sidecar.client.shapes import Conversation, Message, SystemBlock
+from sidecar.client.shapes import Conversation, Message, SystemBlock, providers
 
 V = TypeVar("V")
 
@@ -117,7 +116,7 @@ class MessageReading:
 class Assembly:
     """The context for the model, with the decisions behind it; one call turns it into a provider's request.
 
-    The three `to_` methods take the user's message and the caller's own system prompt, which precedes the blocks.
+    The four `to_` methods take the user's message and the caller's own system prompt, which precedes the blocks.
     Set `has_tools` to False if the request will define no tools. They raise shapes.EmptyMessage.
 
     The recalled text is before the message in the user's last message. Store only the message, because the next assembly recalls
@@ -160,7 +159,7 @@ class Assembly:
 
         Set `max_cache_points` to 0 for a model without a prompt cache, which would refuse cache points.
         """
-        return shapes.to_bedrock_converse(
+        return providers.to_bedrock_converse(
             self._conversation(user_message, system, has_tools, tool_turns, max_cache_points)
         )
 
@@ -177,7 +176,7 @@ class Assembly:
 
         Reduce `max_cache_points` by the cache points set elsewhere in the request: four are allowed in total.
         """
-        return shapes.to_anthropic(self._conversation(user_message, system, has_tools, tool_turns, max_cache_points))
+        return providers.to_anthropic(self._conversation(user_message, system, has_tools, tool_turns, max_cache_points))
 
     def to_openai(
         self,
@@ -188,7 +187,21 @@ class Assembly:
         tool_turns: Sequence[Message | NewTurn] = (),
     ) -> dict[str, Any]:
         """Return the keyword argument `messages` of an OpenAI Chat Completions call."""
-        return shapes.to_openai(self._conversation(user_message, system, has_tools, tool_turns))
+        return providers.to_openai(self._conversation(user_message, system, has_tools, tool_turns))
+
+    def to_openai_responses(
+        self,
+        user_message: str,
+        *,
+        system: str = "",
+        has_tools: bool = True,
+        tool_turns: Sequence[Message | NewTurn] = (),
+    ) -> dict[str, Any]:
+        """Return the keyword arguments `input` and `instructions` of an OpenAI Responses call.
+
+        The input has the whole conversation: do not send `previous_response_id` or `conversation` beside it.
+        """
+        return providers.to_openai_responses(self._conversation(user_message, system, has_tools, tool_turns))
 
     def _conversation(
         self,

@@ -103,7 +103,8 @@ async def test_profile_may_allow_a_turn_without_recent_turns_and_a_notice_says_s
     assert report(answer, items_pb2.SOURCE_THREAD).reason.startswith("the conversation is missing: ")
     assert statuses(answer)["MEMORY"] == "OK"
     given = read(Assembly, answer)
-    for request in (given.to_openai("And now?"), given.to_anthropic("And now?"), given.to_bedrock_converse("And now?")):
+    for send in (given.to_openai, given.to_openai_responses, given.to_anthropic, given.to_bedrock_converse):
+        request = send("And now?")
         assert "could not be read and is missing here" in str(request)
     whole = read(Assembly, await assembled(agent, asking(overrides=WITHOUT)))
     assert "could not be read" not in str(whole.to_openai("And now?"))

@@ -24,6 +24,7 @@ from sidecar.client.shapes import (
     to_anthropic,
     to_bedrock_converse,
     to_openai,
+    to_openai_responses,
 )
 from tests.unit.client.test_provider_shapes import call, result
 
@@ -118,6 +119,30 @@ def test_openai_requests_keep_the_rules_of_chat_completions(conversation: Conver
     _check_nothing_is_lost(conversation, request)
 
 
+@given(conversations)
+def test_openai_requests_keep_the_rules_of_responses(conversation: Conversation) -> None:
+    request = to_openai_responses(conversation)
+    awaited: list[str] = []
+    seen: list[str] = []
+    for item in request["input"]:
+        match item.get("type"):
+            case "function_call_output":
+                awaited.remove(item["call_id"])
+            case "function_call":
+                assert isinstance(json.loads(item["arguments"]), dict)
+                awaited.append(item["call_id"])
+                seen.append(item["call_id"])
+            case _:
+                assert not awaited, "something stands between a call and its result"
+                assert item["role"] in {"user", "assistant"}
+                assert item["content"].strip()
+    assert not awaited
+    assert len(seen) == len(set(seen))
+    assert all(ID.fullmatch(one) for one in seen)
+    assert conversation.tool_turns or request["input"][-1]["content"].endswith(conversation.message)
+    _check_nothing_is_lost(conversation, request)
+
+
 rounds = st.lists(paired, min_size=1, max_size=2).map(lambda groups: tuple(chain(*groups)))
 
 
@@ -126,10 +151,13 @@ def test_further_tool_rounds_change_nothing_before_them_but_cache_points(
     conversation: Conversation, further: tuple[Message, ...]
 ) -> None:
     later = replace(conversation, tool_turns=(*conversation.tool_turns, *further))
-    for shape in (to_bedrock_converse, to_anthropic, to_openai):
+    for shape in (to_bedrock_converse, to_anthropic, to_openai, to_openai_responses):
         before, after = _without_cache_points(shape(conversation)), _without_cache_points(shape(later))
-        assert after["messages"][: len(before["messages"])] == before["messages"]
-        assert after.get("system") == before.get("system")
+        (name,) = before.keys() & {"messages", "input"}
+        assert after[name][: len(before[name])] == before[name]
+        assert [after.get(one) for one in ("system", "instructions")] == [
+            before.get(one) for one in ("system", "instructions")
+        ]
 
 
 def _without_cache_points(value: Any) -> Any:
@@ -168,9 +196,17 @@ def _bedrock_ids(content: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
 def _texts(value: Any) -> Iterator[str]:
     """Yield every text block and tool result of a request."""
     if isinstance(value, dict):
-        yield from (inner for name, inner in value.items() if name in {"text", "content"} and isinstance(inner, str))
+        yield from (
+            inner
+            for name, inner in value.items()
+            if name in {"text", "content", "output", "instructions"} and isinstance(inner, str)
+        )
         for name, inner in value.items():
-            if name not in {"input", "arguments"}:
+            if (
+                name != "arguments"
+                and not (name == "input" and "toolUseId" in value)
+                and value.get("type") != "tool_use"
+            ):
                 yield from _texts(inner)
     elif isinstance(value, list):
         for inner in value:

@@ -83,7 +83,7 @@ def test_result_that_is_no_text_is_refused_where_it_is_made(content: Any) -> Non
 ASSEMBLY = requests.AssembleContext.reads(PB.AssembleContextResponse(assembly={}))
 
 
-@each("shape", ["to_openai", "to_anthropic", "to_bedrock_converse"])
+@each("shape", ["to_openai", "to_openai_responses", "to_anthropic", "to_bedrock_converse"])
 def test_turns_that_record_a_tool_round_are_sent_as_it_too(shape: str) -> None:
     call, result = ToolCall("c", "n", {}), ToolResult("c", "ok")
     send = getattr(ASSEMBLY, shape)

@@ -20,10 +20,11 @@ from sidecar.client.shapes import (
     to_anthropic,
     to_bedrock_converse,
     to_openai,
+    to_openai_responses,
 )
 
 Shape = Callable[[Conversation], dict[str, Any]]
-SHAPES: list[Shape] = [to_bedrock_converse, to_anthropic, to_openai]
+SHAPES: list[Shape] = [to_bedrock_converse, to_anthropic, to_openai, to_openai_responses]
 
 
 def call(call_id: str, name: str = "search", **arguments: Any) -> Message:
@@ -51,6 +52,11 @@ RECALLED = [
     SystemBlock("<pages>\n", zone="volatile"),
     SystemBlock("<facts>\n", zone="volatile"),
 ]
+
+
+def messages_of(request: dict[str, Any]) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = request["input"] if "input" in request else request["messages"]
+    return messages
 
 
 def plain(sent: object) -> str:
@@ -224,17 +230,45 @@ class TestOpenAI:
         assert messages[1]["content"] is None
 
 
+class TestResponses:
+    def test_tool_round_is_calls_and_outputs_between_texts(self) -> None:
+        request = to_openai_responses(Conversation("And tomorrow?", WEATHER, RECALLED, system="Be brief."))
+        assert request == {
+            "instructions": "Be brief.\n\nnotice",
+            "input": [
+                {"role": "user", "content": "Weather in Lisbon?"},
+                {"type": "function_call", "call_id": "a", "name": "search", "arguments": '{"city": "Lisbon"}'},
+                {"type": "function_call_output", "call_id": "a", "output": "22 degrees"},
+                {"role": "assistant", "content": "Warm."},
+                {"role": "user", "content": "<pages>\n<facts>\nAnd tomorrow?"},
+            ],
+        }
+
+    def test_several_calls_follow_the_text_before_them(self) -> None:
+        asked = Message("assistant", "Looking.", (ToolCall("a", "search", {}), ToolCall("b", "mail", {})))
+        request = to_openai_responses(
+            Conversation("Go", tool_turns=(asked, result("b", "second"), result("a", "first")))
+        )
+        assert [item.get("type", item.get("role")) for item in request["input"]] == [
+            "user", "assistant", "function_call", "function_call", "function_call_output", "function_call_output",
+        ]  # fmt: skip
+        assert [item["output"] for item in request["input"][-2:]] == ["first", "second"]
+
+    def test_request_without_system_text_has_no_instructions(self) -> None:
+        assert to_openai_responses(Conversation("Hi")) == {"input": [{"role": "user", "content": "Hi"}]}
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 class TestEveryShape:
     def test_tool_turns_follow_the_message_and_all_before_them_repeats(self, shape: Shape) -> None:
         history = (said("user", "Go"), Message("assistant", "Gone.", is_cache_point=True))
         asked = Conversation("Weather?", history, RECALLED, max_cache_points=2)
-        first = shape(asked)["messages"]
-        again = shape(replace(asked, tool_turns=(call("a"), result("a", "22 degrees"))))["messages"]
+        first = messages_of(shape(asked))
+        again = messages_of(shape(replace(asked, tool_turns=(call("a"), result("a", "22 degrees")))))
         assert len(again) == len(first) + 2
         assert plain(again[: len(first)]) == plain(first)
         assert "22 degrees" in str(again[-1])
-        assert plain(again[-1]) != str(again[-1]) or shape is to_openai
+        assert plain(again[-1]) != str(again[-1]) or shape in (to_openai, to_openai_responses)
 
     def test_ids_of_earlier_calls_stay_when_a_tool_turn_has_the_id_that_one_was_given(self, shape: Shape) -> None:
         history = (
@@ -245,9 +279,9 @@ class TestEveryShape:
             said("assistant", "Mild."),
         )
         asked = Conversation("Faro?", history, tool_turns=(call("x"), result("x")))
-        first = shape(asked)["messages"]
+        first = messages_of(shape(asked))
         for made in ("call_1", "call_2"):
-            again = shape(replace(asked, tool_turns=(*asked.tool_turns, call(made), result(made))))["messages"]
+            again = messages_of(shape(replace(asked, tool_turns=(*asked.tool_turns, call(made), result(made)))))
             assert again[: len(first)] == first
 
     def test_a_round_stored_as_one_turn_is_sent_as_calls_results_and_text(self, shape: Shape) -> None:
@@ -279,7 +313,7 @@ class TestEveryShape:
         asked = Conversation("And now?", history, RECALLED)
         before = json.dumps(shape(asked))
         request = shape(asked)
-        for block in [*request.get("system", ()), *(one for each in request["messages"] for one in each["content"])]:
+        for block in [*request.get("system", ()), *(one for each in messages_of(request) for one in each["content"])]:
             for point in ("cache_control", "cachePoint"):
                 if isinstance(block, dict) and point in block:
                     block[point]["ttl"] = "1h"
@@ -298,6 +332,7 @@ class TestEveryShape:
         assert "toolUse" not in str(request)
         assert "tool_use" not in str(request)
         assert "tool_calls" not in str(request)
+        assert "function_call" not in str(request)
         assert "called search with" in str(request)
         assert "Porto" in str(request)
 
@@ -311,6 +346,7 @@ class TestEveryShape:
         assert "toolResult" not in request
         assert "tool_result" not in request
         assert "'tool'" not in request
+        assert "function_call" not in request
 
     def test_an_id_used_in_two_turns_stands_for_one_call_only(self, shape: Shape) -> None:
         history = (
@@ -321,7 +357,7 @@ class TestEveryShape:
             said("assistant", "Mild."),
         )
         ids = re.findall(
-            r"'(?:toolUseId|tool_use_id|tool_call_id)': '([^']+)'", str(shape(Conversation("Hi", history)))
+            r"'(?:toolUseId|tool_use_id|tool_call_id|call_id)': '([^']+)'", str(shape(Conversation("Hi", history)))
         )
         assert len(set(ids)) == 2
 

@@ -1,10 +1,7 @@
-"""Converts an assembly to the request of a model provider. Pure functions over a conversation.
+"""Arranges a conversation as providers take it: stretches of alternating sides, with every call answered in the next one.
 
 Changing parts go last, for the provider's cache: the caller's system prompt and the stable blocks, the history, then the recalled
-text, before the message in the user's last message. The caller should not store the recalled text.
-
-Three shapes with their rules: Bedrock Converse, Anthropic Messages, OpenAI Chat Completions. This module does not depend on a
-network, a client library or this service's messages. A stored history may contain content that a provider would refuse (a call
+text, before the message in the user's last message. A stored history may contain content that a provider would refuse (a call
 without a result, a first message by the assistant, a duplicate id); it is made acceptable here without losing text.
 """
 
@@ -12,13 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, groupby, pairwise
-from typing import Any
 
-MAX_CACHE_POINTS = 4
-RECALLED_ZONE = "volatile"
+from sidecar.client.shapes.conversation import RECALLED_ZONE, Conversation, EmptyMessage, Message, ToolCall, ToolResult
 
 _EARLIER = "(Earlier turns are left out.)"
 _MISSING = (
@@ -32,87 +27,8 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME_CHARS = 64
 
 
-class EmptyMessage(ValueError):
-    """The user's message is empty, which every provider refuses; send some text."""
-
-
 @dataclass(frozen=True, slots=True)
-class SystemBlock:
-    """One block of context; `zone` is stable for the system prompt, and volatile for the text recalled for the message."""
-
-    text: str
-    source: str = ""
-    zone: str = ""
-    tokens: int = 0
-    is_cache_point: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call of a tool by the model.
-
-    `arguments` is an object, not its JSON text. Stored whole numbers above 2**53 come back as texts, with all their digits.
-    """
-
-    id: str
-    name: str
-    arguments: Mapping[str, Any]
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.arguments, Mapping):
-            kind = type(self.arguments).__name__
-            raise TypeError(
-                f"arguments: is of type {kind}; pass an object, such as json.loads(arguments) of a JSON text."
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """A tool's result for the call with that id."""
-
-    call_id: str
-    content: str
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.content, str):
-            kind = type(self.content).__name__
-            raise TypeError(f"content: is of type {kind}; pass a text, such as json.dumps(content).")
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of the history: user, assistant, tool or system."""
-
-    role: str
-    text: str = ""
-    parts: tuple[ToolCall | ToolResult, ...] = ()
-    turn_id: str = ""
-    is_cache_point: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """The content to send: the caller's own system prompt, the blocks, the history, the new message, and its tool turns.
-
-    `tool_turns` are the calls and results since the message. They follow it, so that one assembly serves the whole turn and
-    everything before them can be cached.
-
-    If the request will define no tools, providers refuse calls and results, so these are written as text. With
-    `is_history_missing` the model is told that the conversation could not be read.
-    """
-
-    message: str
-    history: Sequence[Message] = ()
-    blocks: Sequence[SystemBlock] = ()
-    system: str = ""
-    has_tools: bool = True
-    max_cache_points: int = MAX_CACHE_POINTS
-    is_history_missing: bool = False
-    tool_turns: Sequence[Message] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Stretch:
+class Stretch:
     """Consecutive messages of one side: an assistant's texts and calls, or a user's results and texts.
 
     `cached` counts the pieces of content before its cache point; 0 means no cache point.
@@ -125,93 +41,7 @@ class _Stretch:
     cached: int = 0
 
 
-def to_bedrock_converse(conversation: Conversation) -> dict[str, Any]:
-    """Return `system` and `messages` for Bedrock Converse. Raises EmptyMessage."""
-    system: list[dict[str, Any]] = []
-    for text, is_cache_point in _system_texts(conversation):
-        system.append({"text": text})
-        if is_cache_point:
-            system.append(_cache_point())
-    stretches = _apart(_opened_by_user(_stretches(conversation)))
-    messages = [{"role": stretch.role, "content": _bedrock_content(stretch)} for stretch in stretches]
-    return _request(system, messages)
-
-
-def _bedrock_content(stretch: _Stretch) -> list[dict[str, Any]]:
-    results = [
-        {"toolResult": {"toolUseId": result.call_id, "content": [{"text": result.content}]}}
-        for result in stretch.results
-    ]
-    calls = [
-        {"toolUse": {"toolUseId": call.id, "name": call.name, "input": dict(call.arguments)}} for call in stretch.calls
-    ]
-    content: list[dict[str, Any]] = [*results, *({"text": text} for text in stretch.texts), *calls]
-    return [*content[: stretch.cached], *[_cache_point()] * bool(stretch.cached), *content[stretch.cached :]]
-
-
-def to_anthropic(conversation: Conversation) -> dict[str, Any]:
-    """Return `system` and `messages` for Anthropic Messages. Raises EmptyMessage."""
-    system: list[dict[str, Any]] = []
-    for text, is_cache_point in _system_texts(conversation):
-        system.append({"type": "text", "text": text, **(_cache_control() if is_cache_point else {})})
-    stretches = _opened_by_user(_stretches(conversation))
-    messages = [{"role": stretch.role, "content": _anthropic_content(stretch)} for stretch in stretches]
-    return _request(system, messages)
-
-
-def _anthropic_content(stretch: _Stretch) -> list[dict[str, Any]]:
-    results = [
-        {"type": "tool_result", "tool_use_id": result.call_id, "content": result.content} for result in stretch.results
-    ]
-    calls = [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)} for call in stretch.calls
-    ]
-    content: list[dict[str, Any]] = [*results, *({"type": "text", "text": text} for text in stretch.texts), *calls]
-    if stretch.cached:
-        content[stretch.cached - 1] |= _cache_control()
-    return content
-
-
-def to_openai(conversation: Conversation) -> dict[str, Any]:
-    """Return `messages` for OpenAI Chat Completions and compatible APIs.
-
-    Some of these accept only one text as content, and some models' templates refuse two messages of one role in a row, such as
-    those of a user whose first message got no answer. They cache prefixes of requests automatically. Raises EmptyMessage.
-    """
-    system = "\n\n".join(text for text, _ in _system_texts(conversation))
-    messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
-    for stretch in _stretches(conversation, is_one_text=True):
-        messages += [
-            {"role": "tool", "tool_call_id": result.call_id, "content": result.content} for result in stretch.results
-        ]
-        text = "\n\n".join(stretch.texts) or None
-        if stretch.calls:
-            calls = [_openai_call(call) for call in stretch.calls]
-            messages.append({"role": "assistant", "content": text, "tool_calls": calls})
-        elif text:
-            messages.append({"role": stretch.role, "content": text})
-    return {"messages": messages}
-
-
-def _openai_call(call: ToolCall) -> dict[str, Any]:
-    arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-
-
-def _cache_point() -> dict[str, Any]:
-    """Return a new cache point: the caller may change it, such as its time to live."""
-    return {"cachePoint": {"type": "default"}}
-
-
-def _cache_control() -> dict[str, Any]:
-    return {"cache_control": {"type": "ephemeral"}}
-
-
-def _request(system: list[dict[str, Any]], messages: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"system": system, "messages": messages} if system else {"messages": messages}
-
-
-def _system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
+def system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
     """Return the non-blank system texts, each with whether a cache point follows.
 
     Turns get their cache points first, because more text is before them. System turns of the history, and the note that the
@@ -236,7 +66,7 @@ def _recalled(conversation: Conversation) -> str:
     return "".join(block.text for block in conversation.blocks if block.zone == RECALLED_ZONE and block.text.strip())
 
 
-def _stretches(conversation: Conversation, *, is_one_text: bool = False) -> list[_Stretch]:
+def stretches(conversation: Conversation, *, is_one_text: bool = False) -> list[Stretch]:
     """Return the conversation as stretches of alternating sides, with every call answered in the next stretch.
 
     With `is_one_text`, the recalled text and the message are one text instead of two.
@@ -308,7 +138,7 @@ def _answered(asked: Iterable[Message], answered: Iterable[Message]) -> list[tup
 _Pairs = list[tuple[ToolCall, ToolResult]]
 
 
-def _stretch(side: Sequence[Message], *, asked: _Pairs, answered: _Pairs) -> _Stretch:
+def _stretch(side: Sequence[Message], *, asked: _Pairs, answered: _Pairs) -> Stretch:
     calls = tuple(call for call, _ in asked)
     results = tuple(result for _, result in answered)
     sent: list[ToolCall | ToolResult] = [*calls, *results]
@@ -318,7 +148,7 @@ def _stretch(side: Sequence[Message], *, asked: _Pairs, answered: _Pairs) -> _St
         texts += [text for text in _texts(turn, sent) if text.strip()]
         if turn.is_cache_point:
             cached = len(results) + len(texts) + len(calls)
-    return _Stretch("assistant" if _is_assistant(side[0]) else "user", tuple(texts), calls, results, cached)
+    return Stretch("assistant" if _is_assistant(side[0]) else "user", tuple(texts), calls, results, cached)
 
 
 def _texts(turn: Message, sent: Sequence[ToolCall | ToolResult]) -> list[str]:
@@ -334,7 +164,7 @@ def _note(part: ToolCall | ToolResult) -> str:
     return f"[called {part.name} with {json.dumps(dict(part.arguments), ensure_ascii=False)}]"
 
 
-def _with_sendable_ids(stretches: Sequence[_Stretch]) -> list[_Stretch]:
+def _with_sendable_ids(stretches: Sequence[Stretch]) -> list[Stretch]:
     """Return the stretches with ids and names that every provider accepts; each id is used for only one call.
 
     An id depends on the calls before it alone: later tool turns change nothing that a provider has cached.
@@ -360,12 +190,12 @@ def _with_sendable_ids(stretches: Sequence[_Stretch]) -> list[_Stretch]:
     return sendable
 
 
-def _opened_by_user(stretches: list[_Stretch]) -> list[_Stretch]:
+def opened_by_user(stretches: list[Stretch]) -> list[Stretch]:
     """Return the stretches, preceded by a user's stretch if the window begins inside an answer."""
-    return [_Stretch("user", (_EARLIER,)), *stretches] if stretches[0].role == "assistant" else stretches
+    return [Stretch("user", (_EARLIER,)), *stretches] if stretches[0].role == "assistant" else stretches
 
 
-def _apart(stretches: Iterable[_Stretch]) -> list[_Stretch]:
+def apart(stretches: Iterable[Stretch]) -> list[Stretch]:
     """Return the stretches with results and texts in separate messages: some Bedrock models refuse both in one."""
     parted = []
     for stretch in stretches:
@@ -373,7 +203,7 @@ def _apart(stretches: Iterable[_Stretch]) -> list[_Stretch]:
             behind = stretch.cached - len(stretch.results)
             results = replace(stretch, texts=(), cached=stretch.cached if behind <= 0 else 0)
             texts = replace(stretch, results=(), cached=max(0, behind))
-            parted += [results, _Stretch("assistant", (_NO_ANSWER,)), texts]
+            parted += [results, Stretch("assistant", (_NO_ANSWER,)), texts]
         else:
             parted.append(stretch)
     return parted
