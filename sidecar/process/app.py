@@ -215,7 +215,7 @@ async def _serving_deps(
     deps.supervisor.start("notices", partial(caches.listen, deps.where.direct_dsn))
     audit = AuditLog(pools.background, keep_days=deps.settings.audit_days, clock=clocks.now)
     deps.supervisor.start("audit", audit.run)
-    purges = Purges(deps.where.direct_dsn, every_s=deps.settings.purge_every_s)
+    purges = Purges(deps.where.direct_dsn, every_s=deps.settings.purge_every_s, pgdata=deps.where.pgdata)
     if deps.part.has_upkeep:
         deps.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
     if deps.part.has_upkeep and deps.settings.purge_every_s:

@@ -29,6 +29,11 @@ class Database:
     direct_dsn: str
     embedded: EmbeddedPostgres | None = None
 
+    @property
+    def pgdata(self) -> Path | None:
+        """The directory of the embedded server."""
+        return self.embedded.pgdata if self.embedded else None
+
 
 @asynccontextmanager
 async def reached(settings: Settings, *, connections: int = 0) -> AsyncIterator[Database]:

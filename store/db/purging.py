@@ -11,10 +11,11 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 import asyncpg
 
-from store.db import queries
+from store.db import orphaned_files, queries
 from store.db.postgres import direct
 from store.db.queries import Connection
 from store.errors import driver_errors
@@ -69,19 +70,20 @@ async def request(connection: Connection, *, now: datetime) -> None:
     await _sql.request_purge(connection, now=now)
 
 
-async def purge(dsn: str, *, is_forced: bool = False) -> PurgeReport:
+async def purge(dsn: str, *, is_forced: bool = False, pgdata: Path | None = None) -> PurgeReport:
     """Purge the rows of requests that no session sees any more; without requests, do nothing.
 
     `is_forced` purges without a request too. Each table is rewritten and locked in its own transaction;
     a table that stays in use for half a minute is left for the next purge, with all requests. Needs the owner of the tables.
+    If the server's directory `pgdata` is on this machine, files that a killed rewrite left behind are emptied too.
     Raises DatabaseUnavailable, DatabaseRefused.
     """
     async with direct(dsn) as connection:
         with driver_errors():
-            return await _purge(connection, is_forced=is_forced)
+            return await _purge(connection, pgdata, is_forced=is_forced)
 
 
-async def _purge(connection: Connection, *, is_forced: bool) -> PurgeReport:
+async def _purge(connection: Connection, pgdata: Path | None, *, is_forced: bool) -> PurgeReport:
     if not await _sql.take_purge(connection):
         return PurgeReport()
     rows = await _sql.requested(connection)
@@ -96,7 +98,10 @@ async def _purge(connection: Connection, *, is_forced: bool) -> PurgeReport:
         return PurgeReport(left=len(rows), refused=("tables",))
     if not await _is_unseen(connection, str(await _sql.mark(connection))):
         busy.append("pg_statistic")
-    refused = await _clear_rest(connection)
+    refused, in_use = await _clear_rest(connection)
+    busy += in_use
+    if pgdata and not await orphaned_files.empty(connection, pgdata):
+        busy.append("pg_class")
     if busy:
         return PurgeReport(0, len(rows), tuple(table for table in tables if table not in busy), tuple(busy), refused)
     await _sql.settle_requests(connection, requests=due)
@@ -122,15 +127,19 @@ async def _is_unseen(connection: Connection, mark: str) -> bool:
     return False
 
 
-async def _clear_rest(connection: Connection) -> tuple[str, ...]:
-    """Clear the samples and the log, and return the steps that the role may not do; the server's operator must do them."""
-    refused = []
+async def _clear_rest(connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Clear the samples and the log. Return the steps that the role may not do, which the server's operator must do, and the
+    tables in use.
+    """
+    refused, in_use = [], []
     for name, clear in (("planner samples", _sql.rewrite_statistics), ("log", _clear_log)):
         try:
             await clear(connection)
-        except (asyncpg.InsufficientPrivilegeError, asyncpg.LockNotAvailableError):
+        except asyncpg.InsufficientPrivilegeError:
             refused.append(name)
-    return tuple(refused)
+        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+            in_use.append("pg_statistic")
+    return tuple(refused), tuple(in_use)
 
 
 async def _clear_log(connection: Connection) -> None:

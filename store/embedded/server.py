@@ -73,6 +73,11 @@ class EmbeddedPostgres:
         """The server's DSN, for asyncpg and libpq, valid while it is in use."""
         return self._layout.dsn
 
+    @property
+    def pgdata(self) -> Path:
+        """The server's own directory."""
+        return self._layout.pgdata
+
     async def __aenter__(self) -> Self:
         await self.start()
         return self

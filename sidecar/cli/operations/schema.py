@@ -106,7 +106,7 @@ def purge(voice: Voice) -> int:
 async def _purge(settings: Settings) -> PurgeReport:
     """Purge the database of the settings. Raises the errors of `store.db.purging`."""
     async with reached(settings) as database:
-        return await purging.purge(database.direct_dsn, is_forced=True)
+        return await purging.purge(database.direct_dsn, is_forced=True, pgdata=database.pgdata)
 
 
 def _draw_purged(report: PurgeReport) -> Iterator[str]:

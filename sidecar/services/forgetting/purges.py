@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from pathlib import Path
 
 from store.db.purging import purge
 
@@ -14,9 +15,12 @@ log = logging.getLogger(__name__)
 class Purges:
     """Purges periodically. `waiting_count` is the number of forgettings whose words may still be in the files."""
 
-    def __init__(self, dsn: str, *, every_s: float) -> None:
-        """Purge every `every_s` seconds; `dsn` is a direct connection as the owner of the tables."""
+    def __init__(self, dsn: str, *, every_s: float, pgdata: Path | None = None) -> None:
+        """Purge every `every_s` seconds; `dsn` is a direct connection as the owner of the tables. `pgdata` is the server's
+        directory, if it is on this machine.
+        """
         self._dsn = dsn
+        self._pgdata = pgdata
         self._every_s = every_s
         self.waiting_count = 0
 
@@ -33,7 +37,7 @@ class Purges:
 
     async def look(self) -> None:
         """Purge now, if a forgetting requested it."""
-        report = await purge(self._dsn)
+        report = await purge(self._dsn, pgdata=self._pgdata)
         self.waiting_count = report.left
         if report.settled:
             log.info("purged", extra={"forgettings": report.settled, "tables": len(report.tables)})

@@ -350,6 +350,25 @@ async def test_purge_outlasts_the_time_limit_that_the_server_sets_for_statements
     await other.close()
 
 
+async def test_purge_is_not_done_while_a_session_reads_the_planners_samples(
+    pools: Pools, service: MemoryService, database: str
+) -> None:
+    await retain(pools, NewMemory("My code is 4417.", "m1"))
+    await forget(service, memory_id="m1")
+    reader = await asyncpg.connect(database)
+    async with reader.transaction():
+        await reader.execute("LOCK TABLE pg_statistic IN ACCESS SHARE MODE")
+        report = await purge(database)
+        assert (report.settled, report.busy, report.refused) == (0, ("pg_statistic",), ())
+    await reader.close()
+    await until(lambda: is_purged(database))
+
+
+async def is_purged(database: str) -> bool:
+    report = await purge(database)
+    return not report.left and not report.busy
+
+
 async def test_purge_waits_for_a_session_that_may_see_what_was_deleted(
     pools: Pools, service: MemoryService, database: str
 ) -> None:
