@@ -10,9 +10,10 @@ from datetime import datetime
 
 from compiler.plan import codec, upkeep
 from compiler.plan.contract import IgnoreMention, Item
+from compiler.plan.judging import links
 from compiler.plan.vocabulary import Vocabulary, vocabulary
 from compiler.state import apply
-from store.compile import batches, scopes
+from store.compile import batches, ledger, scopes
 from store.compile.batches import Batch, BatchKind
 from store.compile.scopes import ScopeRow
 from store.db.queries import Connection
@@ -26,9 +27,20 @@ async def enact(connection: Connection, scope: Scope, items: Sequence[Item], *, 
     before = await scopes.lock(connection, scope, now=now)
     seen = await _seen(connection, scope, items)
     known = await in_force(connection, scope)
-    applied = await apply.apply_items(connection, scope, items, now=now, known=known)
-    if any(applied.counters.values()):
+    counters = await take(connection, scope, items, now=now, known=known)
+    if any(counters.values()):
         await log_act(connection, scope, before, items, seen, now=now)
+    return counters
+
+
+async def take(
+    connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime, known: Vocabulary | None
+) -> Mapping[str, int]:
+    """Apply an act's items, also in a replay, and return the changed rows by counter. No compile restores the links to hubs that
+    it drops, until their memories are read again.
+    """
+    applied = await apply.apply_items(connection, scope, items, now=now, known=known)
+    await ledger.leave_unlinked(connection, scope, links.rolled_back(items))
     return applied.counters
 
 

@@ -121,6 +121,12 @@ async def unlinked(connection: Connection, scope: Scope, *, limit: int) -> list[
     return [row["memory_id"] for row in await _sql.unlinked(connection, **scope.key, limit=limit)]
 
 
+async def leave_unlinked(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+    """Link these memories to their hubs only once they are read again: their links were rolled back."""
+    if memory_ids:
+        await _sql.leave_unlinked(connection, **scope.key, memory_ids=list(memory_ids))
+
+
 async def drop(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
     """Delete the rows of memories that no page cites any more."""
     if memory_ids:

@@ -56,12 +56,12 @@ UPDATE memory_ledger SET outcome = 'applied', updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND outcome = 'owed';
 
 -- name: unlinked
--- Memories that an entity page cites without leading to the topic that they name as their hub. A topic's keys are hashes of its
--- names. Each step starts from the one before, by an index.
+-- Memories that an entity page cites without leading to a topic that they name as their hub: to one of those that have the name. A
+-- topic's keys are hashes of its names. Each step starts from the one before, by an index.
 WITH topics AS MATERIALIZED (
-    SELECT t.page_id, left(encode(sha256(convert_to(a.alias, 'UTF8')), 'hex'), 16) AS key
+    SELECT left(encode(sha256(convert_to(a.alias, 'UTF8')), 'hex'), 16) AS key, array_agg(t.page_id) AS page_ids
     FROM wiki_pages t JOIN wiki_page_aliases a ON a.tenant_id = t.tenant_id AND a.page_id = t.page_id
-    WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.type = 'topic' AND t.status = 'active'
+    WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.type = 'topic' AND t.status = 'active' GROUP BY a.alias
 ), named AS MATERIALIZED (
     SELECT memory_id, hub_keys FROM memory_ledger
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND hub_keys <> '{}' AND hub_keys && ARRAY(SELECT key FROM topics)
@@ -73,8 +73,13 @@ CROSS JOIN LATERAL (
         AND s.subject = 'section' AND p.type = 'entity' AND p.status = 'active' OFFSET 0) c
 WHERE (SELECT count(*) FROM wiki_link_evidence e JOIN wiki_page_links k ON k.tenant_id = e.tenant_id AND k.link_id = e.link_id
     WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.ref = n.memory_id AND e.origin = 'deterministic'
-        AND k.from_page_id = c.page_id AND k.to_page_id = t.page_id) = 0
+        AND k.from_page_id = c.page_id AND k.to_page_id = ANY (t.page_ids)) = 0
 ORDER BY n.memory_id LIMIT :limit;
+
+-- name: leave_unlinked!
+-- Forgets which hubs some memories name, until they are read again.
+UPDATE memory_ledger SET hub_keys = '{}'
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND hub_keys <> '{}';
 
 -- name: drop_from_ledger!
 -- Deletes the rows of some memories.

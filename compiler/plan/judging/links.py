@@ -118,6 +118,14 @@ def _typed(
     return found
 
 
+def rolled_back(items: Iterable[Item]) -> tuple[str, ...]:
+    """Return the ids of the memories whose links to hubs the items drop, without writing others of them; sorted."""
+    every = tuple(items)
+    dropped = {item.link.ref for item in every if isinstance(item, DropLink) and _is_to_hub(item.link)}
+    written = {item.ref for item in every if isinstance(item, WriteLink) and _is_to_hub(item)}
+    return tuple(sorted(dropped - written))
+
+
 def scoring(items: Iterable[Item], linked: Iterable[Item], lost_links: Iterable[PageKey] = ()) -> tuple[Item, ...]:
     """Return the item that scores the pages whose links change although no other item changes them.
 
@@ -127,6 +135,10 @@ def scoring(items: Iterable[Item], linked: Iterable[Item], lost_links: Iterable[
     causes = [item.link if isinstance(item, DropLink) else item for item in linked]
     targets = {*lost_links, *(one.target for one in causes if isinstance(one, WriteLink))} - written
     return (ScoreHubs(tuple(sorted(targets))),) if targets else ()
+
+
+def _is_to_hub(link: WriteLink) -> bool:
+    return link.origin is LinkOrigin.DETERMINISTIC and link.edge is None
 
 
 def _hubs(memories: Iterable[BatchMemory]) -> list[ParentCandidate]:
