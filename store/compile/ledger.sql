@@ -63,10 +63,10 @@ WITH topics AS MATERIALIZED (
     FROM wiki_pages t JOIN wiki_page_aliases a ON a.tenant_id = t.tenant_id AND a.page_id = t.page_id
     WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.type = 'topic' AND t.status = 'active' GROUP BY a.alias
 ), named AS MATERIALIZED (
-    SELECT memory_id, hub_keys FROM memory_ledger
+    SELECT memory_id, unnest(hub_keys) AS key FROM memory_ledger
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND hub_keys <> '{}' AND hub_keys && ARRAY(SELECT key FROM topics)
 )
-SELECT DISTINCT n.memory_id FROM named n JOIN topics t ON t.key = ANY (n.hub_keys)
+SELECT DISTINCT n.memory_id FROM named n JOIN topics t ON t.key = n.key
 CROSS JOIN LATERAL (
     SELECT p.page_id FROM wiki_section_sources s JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id
     WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.source_kind = 'memory' AND s.source_ref = n.memory_id

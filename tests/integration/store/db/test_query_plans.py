@@ -31,6 +31,7 @@ NOT_OF_A_TENANT = {
     "keys.sql",
     "migrate.sql",
     "postgres.sql",
+    "orphaned_files.sql",
     "purging.sql",
     "server.sql",
     "notices.sql",
@@ -193,6 +194,22 @@ async def test_no_query_scans_a_whole_tenants_table(pools_on_rows: Pools, superu
                     wholes[f"{query.file.name}: {query.name}"] = found
     assert looked_at > 50
     assert wholes == {}
+
+
+@spread
+async def test_memories_and_their_hubs_are_matched_by_key_and_not_each_with_each(superuser: Connection) -> None:
+    query = next(one for one in queries.all_queries() if one.name == "unlinked")
+    plan = await plan_of(superuser, query)
+    matched = [
+        node for node in nodes(plan) if {inner.get("CTE Name") for inner in read_by(node)} == {"named", "topics"}
+    ]
+    assert [node["Node Type"] for node in matched] in (["Hash Join"], ["Merge Join"])
+
+
+def read_by(node: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the two inputs of a join, below the nodes that hash or sort them."""
+    inputs = [inner for inner in node.get("Plans", ()) if inner.get("Parent Relationship") in {"Outer", "Inner"}]
+    return [inner["Plans"][0] if inner["Node Type"] in {"Hash", "Sort"} else inner for inner in inputs]
 
 
 @crowded
