@@ -123,6 +123,24 @@ async def test_pages_do_not_depend_on_which_name_came_first(
     await check_orders(pools, texts, ORDERS if is_soak else ORDERS[:2])
 
 
+async def test_part_of_a_name_is_held_no_longer_once_a_memory_gives_the_whole_name(pools: Pools) -> None:
+    texts = (
+        "He cooks for a supper club in Mouraria and sings there.",
+        "I carried plates all night and broke only one.",
+    )
+    place = {"place": {"name": "Supper club in Mouraria", "city": "Lisbon"}}
+    first, second = (
+        NewMemory(text, f"m{at}", NOW - timedelta(days=30 - at), metadata=place if at else {})
+        for at, text in enumerate(texts)
+    )
+    whole = await compiled_in_jobs(pools, [[first, second]], Clock(), scope=HOUSEMATE)
+    clock, scope = Clock(), Scope(HOUSEMATE.tenant_id, uuid4())
+    assert "mention mouraria open" in await compiled_in_jobs(pools, [[first]], clock, scope=scope)
+    split = await compiled_in_jobs(pools, [[second]], clock, scope=scope)
+    assert {name for name in split if name.endswith(" open")} == {name for name in whole if name.endswith(" open")}
+    assert (await replay(engine_on(pools), pools.background, scope)).is_identical
+
+
 @pytest.mark.parametrize("seed", range(8))
 async def test_pages_do_not_depend_on_the_order_of_drawn_texts(pools: Pools, seed: int, is_soak: bool) -> None:
     await check_orders(pools, said(seed), ORDERS if is_soak else ORDERS[:1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from unicodedata import normalize
+from uuid import uuid4
 
 import orjson
 import pytest
@@ -18,6 +19,7 @@ from store.content.memories import NewMemory
 from store.content.standing import StatusDecision
 from store.content.tiers import MemoryStatus
 from store.db.postgres import Pools, scoped
+from store.scope import Scope
 from store.wiki import browse
 from tests.support.compiler.compiling import HOUSEMATE, NOW, SCOPE, Clock, compiled_in_jobs, engine_on
 
@@ -136,17 +138,30 @@ LOST = ("mem-0040", "mem-0001", "mem-0011", "mem-0047", "mem-0057", "mem-0073")
 
 async def test_journal_without_some_memories_one_by_one_is_that_of_the_others(pools: Pools, is_soak: bool) -> None:
     """It is rebuilt for a comparison after each memory, or once after all, lost in each way: what a loss leaves stays."""
-    entries = [
-        NewMemory(one.text, one.id, one.occurred_at, document_id=one.document_id, metadata=one.metadata)
-        for one in corpus.memories()[: 100 if is_soak else 60]
-    ]
-    clock = Clock()
+    clock, entries = Clock(), journal(100 if is_soak else 60)
     await compiled_in_jobs(pools, [entries], clock)
     lost = LOST if is_soak else LOST[:3]
     for at, memory_id in enumerate(lost):
         left = await lose(pools, WAYS[at % 3], memory_id, clock)
         if is_soak or memory_id == lost[-1]:
             assert told(left) ^ told(await rebuilt(pools, clock)) == set(), memory_id
+
+
+async def test_journal_in_two_jobs_is_that_of_one(pools: Pools, is_soak: bool) -> None:
+    entries = [one for one in journal(60) if one.memory_id != "mem-0001"]
+    whole = told(await compiled_in_jobs(pools, [entries], Clock(), scope=HOUSEMATE))
+    for first in (20, 30, 40) if is_soak else (40,):
+        for parts in ([entries[:first], entries[first:]], [entries[first:], entries[:first]]):
+            scope = Scope(HOUSEMATE.tenant_id, uuid4())
+            assert told(await compiled_in_jobs(pools, parts, Clock(), scope=scope)) ^ whole == set(), first
+
+
+def journal(size: int) -> list[NewMemory]:
+    """Return the first entries of the demo's journal."""
+    return [
+        NewMemory(one.text, one.id, one.occurred_at, document_id=one.document_id, metadata=one.metadata)
+        for one in corpus.memories()[:size]
+    ]
 
 
 @pytest.mark.parametrize("how", WAYS)
