@@ -216,9 +216,9 @@ def changes(
 
     A page whose name now belongs to another page is folded into it: its names and the edges by hand (`stated`) move there. A page
     that only quotes, and whose name has too few memories for a page, is withdrawn unless an edge by hand has it: its name is
-    held. Of a hub only its own part is withdrawn. A held name that the decision does not see is dropped. Pages in `kept`, and pages
-    whose name the decision does not have, stay. `around` are the family's pages, the pages that lead to them and all that these
-    list; `taken` the active pages of other names.
+    held. Of a hub only its own part is withdrawn. A held name that is only part of a page's name is dropped. Pages in `kept`, and
+    pages whose name the decision does not have, stay. `around` are the family's pages, the pages that lead to them and all that
+    these list; `taken` the active pages of other names.
     """
     standing = {page.key: page for page in family.pages}
     made = {
@@ -248,7 +248,7 @@ def changes(
     for key in sorted(unproven & family.hubs):
         items.extend(RemoveSection(key, one.slug) for one in standing[key].sections)
         items.append(WriteSummary(key, ""))
-    items.extend(_unseen(family, decision))
+    items.extend(_within(family, decision))
     if not items:
         return ()
     named = {name: key for key, page in made.items() for name in (alias.key for alias in page.aliases)}
@@ -323,14 +323,19 @@ def _moved_edges(gone: PageKey, target: PageKey, stated: Iterable[WriteLink]) ->
                 yield replace(link, source=source, target=to)
 
 
-def _unseen(family: NameFamily, decision: PlanDecision) -> Iterator[DropSighting]:
-    """Yield the sightings of held names that the decision does not see: `Mouraria` alone, of `supper club in Mouraria`."""
+def _within(family: NameFamily, decision: PlanDecision) -> Iterator[DropSighting]:
+    """Yield the sightings of held names that are only a part of a page's name there: `Mouraria`, of `supper club in Mouraria`."""
     seen = {item.mention.key for item in decision.items if isinstance(item, HoldMention)}
     pages = [item.page for item in decision.items if isinstance(item, CreatePage)]
-    seen |= {name for page in pages for name in (*_names(page), *(alias.key for alias in page.aliases))}
+    covered = [
+        ({part for name in _names(page) for part in parts(name)}, {source.memory_id for source in page.cited()})
+        for page in pages
+    ]
     for one in family.mentions:
-        if seen.isdisjoint((one.key, plain_key(one.alias))):
-            yield from (DropSighting(one.key, sighting.source.memory_id) for sighting in one.sightings)
+        memory_ids = {id_ for names, cited in covered if plain_key(one.alias) in names for id_ in cited}
+        for sighting in one.sightings if one.key not in seen else ():
+            if sighting.source.memory_id in memory_ids:
+                yield DropSighting(one.key, sighting.source.memory_id)
 
 
 def _held(family: NameFamily, decision: PlanDecision, named: Collection[str]) -> Iterator[Item]:
