@@ -48,7 +48,7 @@ from tests.support.served.turns import THREAD, assembled, fill, said
 from tests.support.store.arguments import SCOPE, arguments_of
 
 # They ask one server's catalogues and files, or run as the owner of the schema.
-OF_THE_OWNER = {"distribution.sql", "migrate.sql", "notices.sql", "purging.sql", "server.sql"}
+OF_THE_OWNER = {"distribution.sql", "migrate.sql", "notices.sql", "orphaned_files.sql", "purging.sql", "server.sql"}
 OWNERS_QUERIES = {"add_key"}
 
 

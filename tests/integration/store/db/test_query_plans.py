@@ -196,10 +196,18 @@ async def test_no_query_scans_a_whole_tenants_table(pools_on_rows: Pools, superu
     assert wholes == {}
 
 
-@spread
+@crowded
 async def test_memories_and_their_hubs_are_matched_by_key_and_not_each_with_each(superuser: Connection) -> None:
     query = next(one for one in queries.all_queries() if one.name == "unlinked")
-    plan = await plan_of(superuser, query)
+    transaction = superuser.transaction()
+    await transaction.start()
+    try:
+        await superuser.execute("UPDATE wiki_pages SET type = 'topic', status = 'active'")
+        await superuser.execute("UPDATE memory_ledger SET hub_keys = ARRAY[left(md5(memory_id), 2)]")
+        await superuser.execute("ANALYZE wiki_pages, memory_ledger")
+        plan = await plan_of(superuser, query)
+    finally:
+        await transaction.rollback()
     matched = [
         node for node in nodes(plan) if {inner.get("CTE Name") for inner in read_by(node)} == {"named", "topics"}
     ]

@@ -61,7 +61,13 @@ STEERED = {
     "similar_names",
 }
 
-OF_THE_SERVER = {"distribution.sql", "purging.sql", "server.sql", "migrate.sql"}  # ask its catalogues alone
+OF_THE_SERVER = {
+    "distribution.sql",
+    "orphaned_files.sql",
+    "purging.sql",
+    "server.sql",
+    "migrate.sql",
+}  # ask its catalogues alone
 
 _IS_ONE_TENANT = re.compile(r"\btenant_id = (\$\d+|'[0-9a-f-]{36}'::uuid)")
 _READ = re.compile(
