@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
+from store.text.languages import language_of
+
 _MONTHS: Final = (
     "january jan januar janeiro enero janvier",
     "february feb februar fevereiro febrero février fevrier",
@@ -33,6 +35,7 @@ _DAYS_AGO: Final = {
     "yesterday": 1, "gestern": 1, "ontem": 1, "ayer": 1, "hier": 1, "昨日": 1, "昨天": 1,
     "vorgestern": 2, "anteontem": 2, "anteayer": 2, "一昨日": 2, "前天": 2,
 }  # fmt: skip
+_WITH_HIER_AS_HERE: Final = frozenset(["de", "nl"])
 _WEEKS_AGO: Final = {
     "this week": 0, "diese woche": 0, "esta semana": 0, "cette semaine": 0, "今週": 0, "这周": 0,
     "last week": 1, "letzte woche": 1, "letzten woche": 1, "vorige woche": 1, "vorigen woche": 1,
@@ -146,8 +149,10 @@ def _latest_year_with(month: int, day: int, today: date) -> int:
 
 
 def _relative(text: str, today: date) -> Iterator[Period]:
-    for phrases, period_of in _SPANS:
-        yield from (period_of(today, ago) for words, ago in phrases.items() if words in text)
+    for match in _RELATIVE.finditer(text.replace("’", "'")):
+        if match[0] != "hier" or language_of(text) not in _WITH_HIER_AS_HERE:
+            period_of, ago = _SPAN_OF[match[0]]
+            yield period_of(today, ago)
     for match in _AGO.finditer(text):
         count = _COUNTS.get(match["count"]) or int(match["count"])
         slack = _UNIT_DAYS[match["unit"]] // 2
@@ -182,10 +187,21 @@ def _month_end(first: date) -> date:
     return (first + timedelta(31)).replace(day=1) - timedelta(1)
 
 
-_SPANS: Final = (
-    (_DAYS_AGO, _day),
-    (_WEEKS_AGO, _week),
-    (_MONTHS_AGO, _month),
-    (_WEEKENDS_AGO, _weekend),
-    (_YEARS_AGO, _year),
-)
+def _whole(phrase: str) -> str:
+    """Return the pattern of a phrase as whole words: a player is no Spanish yesterday. Scripts without spaces have no words."""
+    return rf"\b{re.escape(phrase)}\b" if phrase[0] < "\u3000" else re.escape(phrase)
+
+
+_SPAN_OF: Final = {
+    phrase: (period_of, ago)
+    for phrases, period_of in (
+        (_DAYS_AGO, _day),
+        (_WEEKS_AGO, _week),
+        (_MONTHS_AGO, _month),
+        (_WEEKENDS_AGO, _weekend),
+        (_YEARS_AGO, _year),
+    )
+    for phrase, ago in phrases.items()
+}
+# The longest first: a weekend is not its week.
+_RELATIVE: Final = re.compile("|".join(_whole(phrase) for phrase in sorted(_SPAN_OF, key=len, reverse=True)))

@@ -34,6 +34,12 @@ TODAY = date(2026, 11, 21)
         ("what we spent last year", "2025-01-01", "2025-12-31"),
         ("no mês passado", "2026-10-01", "2026-10-31"),
         ("two weeks ago", "2026-11-04", "2026-11-10"),
+        ("yesterday's dinner", "2026-11-20", "2026-11-20"),
+        ("last weekend", "2026-11-14", "2026-11-15"),
+        ("Wo war ich vorgestern?", "2026-11-19", "2026-11-19"),
+        ("一昨日の夕食", "2026-11-19", "2026-11-19"),
+        ("aujourd’hui", "2026-11-21", "2026-11-21"),
+        ("Qui ai-je vu hier ?", "2026-11-20", "2026-11-20"),
     ],
 )
 def test_time_in_a_question_is_read_as_days(text: str, first: str, last: str) -> None:
@@ -42,7 +48,17 @@ def test_time_in_a_question_is_read_as_days(text: str, first: str, last: str) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["may I ask?", "did we march there", "version 3.5 of 20 parts", "99 May", "31 February 2023"]
+    "text",
+    [
+        "may I ask?",
+        "did we march there",
+        "version 3.5 of 20 parts",
+        "99 May",
+        "31 February 2023",
+        "Which player does Choy like?",
+        "What is said in the cahier?",
+        "Was steht hier im Vertrag?",
+    ],
 )
 def test_text_without_a_time_yields_none(text: str) -> None:
     assert named_in(text, TODAY) == ()
