@@ -35,11 +35,14 @@ async def made(dsn: str, settings: dict[str, str]) -> bytes:
     return output
 
 
-async def test_output_does_not_depend_on_collation_seed_zone_or_locale(database: str, postgres_server: str) -> None:
+async def test_output_does_not_depend_on_collation_seed_zone_or_locale(
+    database: str, postgres_server: str, is_soak: bool
+) -> None:
     found = {await made(database, {"PYTHONHASHSEED": "0", "TZ": "UTC"})}
     assert b"summary-1" in next(iter(found))
     admin = await asyncpg.connect(postgres_server)
-    for collation, settings in zip(COLLATIONS, ELSEWHERE, strict=True):
+    every = list(zip(COLLATIONS, ELSEWHERE, strict=True))
+    for collation, settings in every if is_soak else every[:2]:
         name = f"test_{uuid4().hex}"
         await admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8' {collation}")
         dsn = postgres_server.replace("@/sidecar?", f"@/{name}?")

@@ -11,7 +11,7 @@ from store.db.postgres import Pools, scoped
 from tests.support.compiler.crashes.crash_runs import STEPS, World, run, scope_of, steps
 from tests.support.compiler.crashes.crash_world import LAST, model_at, model_site
 
-SAMPLE = 4
+SAMPLE = 3
 
 
 @pytest.fixture
