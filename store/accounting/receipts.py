@@ -98,8 +98,9 @@ async def forget_texts(
     connection: Connection, scope: Scope, hashes: Collection[bytes], refs: Collection[tuple[str, str]] = ()
 ) -> None:
     """Delete, before they expire, an owner's texts with these SHA-256 hashes, and those of candidates and turns resting on the
-    references (kind, id), because their content was forgotten. Headings and labels of such candidates are blanked; receipts stay.
-
+    references (kind, id), because their content was forgotten. Headings and labels of such candidates are blanked, as are the
+    speakers of such turns; receipts stay. The words of a thread with which its later turns searched are deleted with any of its
+    turns.
 
     A text stays if every sentence of it is in memories that are not among the references: the memories it is drawn from, or one
     with the same text.
@@ -115,6 +116,8 @@ async def forget_texts(
         await _sql.forget_texts(connection, **scope.key, text_hashes=lost)
     if refs:
         await _sql.blank_names_resting_on(connection, **scope.key, **pairs)
+    if turn_ids := [f"turn:{ref}" for kind, ref in refs if kind == "turn"]:
+        await _sql.blank_speakers_of(connection, **scope.key, turn_ids=turn_ids)
 
 
 async def forget(connection: Connection, scope: Scope, receipt_ids: Sequence[UUID]) -> None:

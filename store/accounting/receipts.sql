@@ -109,8 +109,8 @@ DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id 
 DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND text_hash = ANY(:text_hashes::bytea[]);
 
 -- name: texts_at_stake
--- The texts of an owner's receipts under the given hashes, and of candidates and turns that rest on one of the references; each with the
--- texts of the memories that it names as its source or that have the same text, without the given memories. Receipts of earlier releases
+-- The texts of an owner's receipts under the given hashes, of candidates and turns that rest on one of the references, and the words of
+-- the threads of such turns with which their later turns searched; each with the texts of the memories that it names as its source or that have the same text, without the given memories. Receipts of earlier releases
 -- name texts by their whole hash, in hexadecimal.
 WITH named AS MATERIALIZED (
     SELECT CASE length(kept.name) WHEN 64 THEN decode(kept.name, 'hex') ELSE decode(kept.name, 'base64') END AS text_hash,
@@ -131,6 +131,11 @@ WITH named AS MATERIALIZED (
         SELECT 1 FROM jsonb_array_elements(n.provenance) AS ref JOIN unnest(:kinds::text[], :refs::text[]) AS gone (kind, id)
             ON ref->>0 = gone.kind AND ref->>1 = gone.id)
     UNION SELECT given.text_hash FROM unnest(:text_hashes::bytea[]) AS given (text_hash)
+    UNION SELECT decode(r.details->'reading'->>'thread_words', 'base64') FROM receipts AS r
+    WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND r.details->'reading'->>'thread_words' <> '' AND r.thread_id = ANY(ARRAY(
+        SELECT said.thread_id FROM turns AS said WHERE said.tenant_id = :tenant_id AND said.owner_id = :owner_id AND said.turn_id = ANY(ARRAY(
+            SELECT gone.id::uuid FROM unnest(:kinds::text[], :refs::text[]) AS gone (kind, id)
+            WHERE gone.kind = 'turn' AND gone.id ~ '^[0-9a-f-]{36}$'))))
 )
 SELECT t.text_hash, t.text, ARRAY(
     SELECT m.text FROM memories AS m
@@ -157,6 +162,15 @@ WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND EXISTS (
     SELECT 1 FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item,
         jsonb_array_elements(item->'provenance') AS ref JOIN unnest(:kinds::text[], :refs::text[]) AS gone (kind, id)
             ON ref->>1 = gone.id AND (ref->>0 = gone.kind OR ref->>0 = 'step' AND gone.kind = 'page'));
+
+-- name: blank_speakers_of
+-- Blanks the speakers of turns in an owner's receipts.
+UPDATE receipts AS r SET details = jsonb_set(r.details, '{history,turns}', (
+    SELECT jsonb_agg(CASE WHEN turn->>'id' = ANY(:turn_ids::text[]) THEN turn || '{"speaker": ""}' ELSE turn END ORDER BY nth)
+    FROM jsonb_array_elements(r.details->'history'->'turns') WITH ORDINALITY AS turns (turn, nth)))
+WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND EXISTS (
+    SELECT 1 FROM jsonb_array_elements(r.details->'history'->'turns') AS turn
+    WHERE turn->>'id' = ANY(:turn_ids::text[]) AND turn->>'speaker' <> '');
 
 -- name: texts_of_receipts
 -- The hashes of the texts that some receipts name and no other receipt of the owner does.

@@ -175,7 +175,7 @@ async def _since_then(connection: Connection, scope: Scope, *, since: datetime) 
 
 def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> NewReceipt:
     """Return the receipt without the texts, headings and labels of items that cite a forgotten reference (kind, id), and without
-    the texts of forgotten turns."""
+    the texts and speakers of forgotten turns and the words that were drawn from them."""
     lost, kept, has_lost = set[str](), set[str](), False
     sources = []
     for source in receipt.details.get("sources", ()):
@@ -187,9 +187,13 @@ def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> Ne
             items.append(_blank(item) if is_named else item)
         sources.append({**source, "items": items})
     history = receipt.details.get("history") or {"turns": (), "summary": None}
+    turns = []
     for turn in history["turns"]:
         rests = is_forgotten("turn", turn["id"].removeprefix("turn:"))
         (lost if rests else kept).update((turn["text"], turn["parts"]))
+        turns.append({**turn, "speaker": ""} if rests else turn)
+        if rests and (reading := receipt.details.get("reading")):
+            lost.add(reading["thread_words"])
     summary = history["summary"]
     if summary and any(is_forgotten("turn", one.removeprefix("turn:")) for one in summary["turn_ids"]):
         lost.add(summary["text"])
@@ -197,7 +201,10 @@ def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> Ne
         return receipt
     gone = {hash_named(name) for name in lost - kept if name}
     texts = {text_hash: text for text_hash, text in receipt.texts.items() if text_hash not in gone}
-    return replace(receipt, details={**receipt.details, "sources": sources}, texts=texts)
+    details = {**receipt.details, "sources": sources}
+    if turns:
+        details["history"] = {**history, "turns": turns}
+    return replace(receipt, details=details, texts=texts)
 
 
 def _standing(item: Mapping[str, Any], is_forgotten: Callable[[str, str], bool]) -> tuple[bool, bool]:

@@ -178,11 +178,14 @@ def asked_hashes(details: Mapping[str, Any]) -> set[bytes]:
 
 
 def reading_of(details: Mapping[str, Any], texts: Mapping[bytes, str]) -> MessageReading | None:
-    """Return how the message was read; None if that was not recorded or a text has expired."""
+    """Return how the message was read; None if that was not recorded or a text has expired. Forgotten words of the thread are
+    left out.
+    """
     row = details.get("reading")
-    if not row or asked_hashes(details) - texts.keys():
+    words_hash = hash_named(row["thread_words"]) if row and row["thread_words"] else b""
+    if not row or asked_hashes(details) - {words_hash} - texts.keys():
         return None
-    words = texts[hash_named(row["thread_words"])] if row["thread_words"] else ""
+    words = texts.get(words_hash, "")
     parts = tuple(texts[hash_named(part)] if part else "" for part in row["parts"])
     return MessageReading(parts, tuple(words.split()), row["leaning"], row.get("asks", 1.0), row.get("holds", 1.0))
 
