@@ -84,6 +84,7 @@ def _recorded(name: str, file_records: Iterator[FileRecord | SkippedPiece]) -> I
             yield record
             continue
         if owner_export.kind_of(record.value):
+            yield from gathered(name, thread_id, "", turns, kept)
             yield from owner_export.conversations(name, chain([record], file_records))
             return
         if is_memory(record.value) and not has_messages:

@@ -21,7 +21,7 @@ def sendable(turns: Sequence[HistoryTurn], tag: str, meter: TokenCounter) -> lis
 
     If several people wrote the users' turns, each begins with its speaker ("Ana: "): providers have no other place for names.
     """
-    people = {turn.speaker for turn in turns if turn.role == "user" and turn.speaker and not turn.fault}
+    people = {_name(turn) for turn in turns if turn.role == "user" and not turn.fault} - {""}
     safe = [_safe(turn, tag, is_named=len(people) > 1) for turn in turns]
     changed = [place for place, (turn, now) in enumerate(zip(turns, safe, strict=True)) if now is not turn]
     counts = meter.count([message_text(safe[place].text, safe[place].parts) for place in changed])
@@ -48,9 +48,13 @@ def _safe(turn: HistoryTurn, tag: str, *, is_named: bool) -> HistoryTurn:
 
 def _named(turn: HistoryTurn) -> str:
     """Return the text after the speaker's name, unless there is none or the text already begins with it."""
-    name = " ".join(turn.speaker.split())
+    name = _name(turn)
     begins = turn.text.lstrip().casefold().startswith(f"{name}:".casefold())
     return f"{name}: {turn.text}" if name and turn.text.strip() and not begins else turn.text
+
+
+def _name(turn: HistoryTurn) -> str:
+    return " ".join(turn.speaker.split())
 
 
 def _is_imported_instruction(turn: HistoryTurn) -> bool:

@@ -77,6 +77,13 @@ def test_turns_of_two_threads_are_told_apart_and_titles_are_not_mixed_up() -> No
     ]
 
 
+def test_messages_before_the_lines_of_an_export_are_kept() -> None:
+    before, own = conversations({"role": "user", "content": "Ahoy."}, OWNER, THREAD, TURN, END)
+    assert isinstance(before, Conversation)
+    assert isinstance(own, Conversation)
+    assert [[turn.text for turn in one.turns] for one in (before, own)] == [["Ahoy."], [" Hello. "]]
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -34,6 +34,7 @@ def test_messages_of_several_people_begin_with_their_names_and_are_counted_with_
         [said_by("Ana", 1, "Book it."), said_by("Ana", 2, "Now.")],
         [said_by("Ana", 1, "Book it."), said_by("Bot", 2, "Booked.", "assistant")],
         [said_by("Ana", 1, "Book it."), said_by("", 2, "Now.")],
+        [said_by("Ana", 1, "Book it."), said_by("Ana ", 2, "Now."), said_by(" ", 3, "Quick.")],
     ],
 )
 def test_one_persons_messages_are_sent_as_they_are(thread: list[HistoryTurn]) -> None:
