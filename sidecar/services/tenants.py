@@ -144,10 +144,13 @@ class Tenants:
         async with self._writing(tenant_id) as (connection, _):
             return await tenants.revoke_tokens(connection, tenant_id, not_before=not_before or now)
 
-    async def forget_owner(self, scope: Scope, *, is_dry_run: bool = False) -> ForgottenOwner:
+    async def forget_owner(
+        self, scope: Scope, *, is_dry_run: bool = False, asks_services: bool = True
+    ) -> ForgottenOwner:
         """Delete all data of an owner, and return the number of rows by table; none if the tenant is unknown.
 
-        Remote memory services forget the owner too; the report has each outcome. A dry run rolls back and calls no service.
+        Remote memory services forget the owner too; the report has each outcome. With `asks_services` False, only the worker
+        asks them, a minute later. A dry run rolls back and calls no service.
         """
         counts: Mapping[str, int] = {}
         elsewhere = self._elsewhere.announced(scope)
@@ -168,7 +171,7 @@ class Tenants:
         async with scoped(self._pool, scope) as connection:
             await forgotten.date_owner(connection, scope, clock=self._now)
         await settle(self._pool, scope.tenant_id, now=self._now, on_forgotten=self._on_forgotten)
-        return ForgottenOwner(counts, await self._elsewhere.settle_in_time(scope))
+        return ForgottenOwner(counts, await self._elsewhere.settle_in_time(scope) if asks_services else elsewhere)
 
     async def audit_entries(
         self,

@@ -7,8 +7,10 @@ Postgres neither uses nor removes it. The files are emptied, not deleted: so non
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Set
+from contextlib import suppress
 from pathlib import Path
 
 from store.db import queries
@@ -72,6 +74,5 @@ def _has_content(path: Path) -> bool:
 
 def _cut_to_nothing(paths: Set[Path]) -> None:
     for path in paths:
-        if _has_content(path):
-            with path.open("r+b") as file:
-                file.truncate()
+        with suppress(FileNotFoundError):
+            os.truncate(path, 0)

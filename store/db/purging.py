@@ -99,7 +99,7 @@ async def _purge(connection: Connection, pgdata: Path | None, *, is_forced: bool
     if not await _is_unseen(connection, str(await _sql.mark(connection))):
         busy.append("pg_statistic")
     refused, in_use = await _clear_rest(connection)
-    busy += in_use
+    busy += set(in_use) - set(busy)
     if pgdata and not await orphaned_files.empty(connection, pgdata):
         busy.append("pg_class")
     if busy:

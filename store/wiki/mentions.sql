@@ -9,7 +9,7 @@ WHERE NOT EXISTS (SELECT 1 FROM wiki_unresolved_mentions m WHERE m.tenant_id = :
 AND NOT EXISTS (SELECT 1 FROM wiki_unresolved_mentions m
     JOIN wiki_pages p ON p.tenant_id = m.tenant_id AND p.page_id = m.promoted_page_id AND p.status = 'active'
     JOIN wiki_page_aliases a ON a.tenant_id = p.tenant_id AND a.page_id = p.page_id AND a.alias = m.alias_normalized
-    WHERE m.tenant_id = :tenant_id AND m.mention_id = r.mention_id AND m.status = 'promoted' 
+    WHERE m.tenant_id = :tenant_id AND m.mention_id = r.mention_id AND m.status = 'promoted'
         AND coalesce((SELECT bool_or(s.aggregation IS NULL) FROM wiki_page_sections s
             WHERE s.tenant_id = :tenant_id AND s.page_id = p.page_id), true))
 ON CONFLICT (tenant_id, mention_id) DO UPDATE SET alias = excluded.alias, suggested_type = excluded.suggested_type, status = 'open',

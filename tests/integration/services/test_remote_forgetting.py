@@ -165,6 +165,33 @@ async def test_deletion_of_a_tenant_waits_for_services_that_are_down(
     assert bank.told == [(SCOPE.owner_id, RemoteTarget("owner"))]
 
 
+async def test_service_that_hangs_does_not_keep_the_data_of_other_owners(
+    service: Memories, elsewhere: RemoteForgetter, pools: Pools, bank: RemoteBank, clock: Clock, database: str
+) -> None:
+    """It is asked about the first one; the worker asks it about the others."""
+    asked = list[str]()
+
+    async def ask() -> None:
+        asked.append(bank.name)
+
+    for number in range(73, 76):
+        other = Scope(SCOPE.tenant_id, UUID(int=number))
+        async with scoped(pools.background, other) as connection:
+            await memories.retain(connection, other, [NewMemory("Otto sails.", "here")], now=NOW)
+    async with scoped(pools.background, SCOPE) as connection:
+        await tenants.revoke_tokens(connection, SCOPE.tenant_id, not_before=NOW - timedelta(minutes=12))
+    bank.is_down, bank.meanwhile = True, ask
+    deletion = Tenants(pools, now=clock, elsewhere=elsewhere).deletion
+    done = await deletion.delete(SCOPE.tenant_id)
+    assert (done.is_complete, states(done.elsewhere), asked) == (False, [("bank", "waiting", 0)], ["bank"])
+    assert await fetch(database, "SELECT count(*) FROM memories") == [(0,)]
+    for table in ("remote_forgettings", "background_jobs"):
+        assert await fetch(database, f"SELECT count(*) FROM {table}") == [(4,)]
+    bank.is_down = False
+    assert (await deletion.delete(SCOPE.tenant_id)).is_complete
+    assert len(bank.told) == 4
+
+
 @pytest.mark.parametrize("is_committed_late", [False, True])
 async def test_request_stored_while_another_is_sent_keeps_its_retry(
     service: Memories,

@@ -172,7 +172,7 @@ async def test_deletion_that_ends_early_is_continued_by_the_next_call(
     clock, done = Clock(), list[Scope]()
     whole = Tenants(pools, now=clock)
 
-    async def killed(scope: Scope) -> ForgottenOwner:
+    async def killed(scope: Scope, *, asks_services: bool) -> ForgottenOwner:
         if done:
             raise RuntimeError
         done.append(scope)
@@ -187,6 +187,28 @@ async def test_deletion_that_ends_early_is_continued_by_the_next_call(
     ).is_complete
     assert (await whole.deletion.delete(MINE)).is_complete
     assert await counts(superuser, tables, MINE) == {"tenants": 1}
+
+
+async def test_next_call_begins_after_the_owners_of_the_last_one(pools: Pools, tables: list[Table]) -> None:
+    """Else those about whom a service does not answer would take the time of every call."""
+    asked = list[UUID]()
+
+    async def waits(scope: Scope, *, asks_services: bool) -> ForgottenOwner:
+        if len(asked) == 1:
+            asked.append(MINE)
+            raise RuntimeError
+        asked.append(scope.owner_id)
+        return ForgottenOwner({})
+
+    deleting = TenantDeletion(pools, now=Clock(), forget_owner=waits)
+    with pytest.raises(RuntimeError):
+        await deleting.delete(MINE)
+    first, second, last = sorted(OWNERS)
+    assert asked == [first, MINE]
+    assert not (await deleting.delete(MINE)).is_complete
+    assert asked[2:] == [second, last, first]
+    assert not (await deleting.delete(MINE)).is_complete
+    assert asked[5:] == [first, second, last]
 
 
 async def test_many_rows_are_deleted_in_pieces(pools: Pools, superuser: Connection, tables: list[Table]) -> None:

@@ -48,6 +48,10 @@ def test_wait_after_the_revocation_is_told_once(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err.count("waiting until ten minutes after the revocation") == 1
 
 
-def test_service_that_does_not_answer_ends_the_command() -> None:
-    done, *_, left = after(DeletedTenant({"turns": 5}, False, (WAITING,)), DeletedTenant({}, True, ()))
-    assert (done.complete, left) == (False, 1)
+def test_service_that_does_not_answer_ends_the_command_once_all_else_is_deleted() -> None:
+    """What the calls write themselves, about such an owner, is written and deleted by each."""
+    own = DeletedTenant({"remote_forgettings": 1, "background_jobs": 1, "forgotten_refs": 1}, False, (WAITING,))
+    done, counts, _, left = after(
+        DeletedTenant({"turns": 5}, False, (WAITING,)), DeletedTenant({"turns": 2}, False, (WAITING,)), own, own
+    )
+    assert (done.complete, counts["turns"], left) == (False, 7, 1)
