@@ -45,13 +45,16 @@ _BOOKS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PurgeReport:
-    """The result of a purge: requests settled and left, tables rewritten and in use, and steps refused to the role."""
+    """The result of a purge: requests settled and left, tables rewritten and in use, and steps refused to the role. Nothing was
+    done if another purge is running (`is_elsewhere`).
+    """
 
     settled: int = 0
     left: int = 0
     tables: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    is_elsewhere: bool = False
 
 
 async def changes_so_far(connection: Connection) -> dict[str, int]:
@@ -85,7 +88,7 @@ async def purge(dsn: str, *, is_forced: bool = False, pgdata: Path | None = None
 
 async def _purge(connection: Connection, pgdata: Path | None, *, is_forced: bool) -> PurgeReport:
     if not await _sql.take_purge(connection):
-        return PurgeReport()
+        return PurgeReport(is_elsewhere=True)
     rows = await _sql.requested(connection)
     due = [row["requested_by"] for row in rows if not row["is_seen"]]
     if not due and not is_forced:

@@ -100,7 +100,7 @@ def purge(voice: Voice) -> int:
     with runner() as loop:
         report = loop.run(_purge(read))
     voice.show(report, _draw_purged)
-    return FAILED if report.left or report.busy or report.refused else OK
+    return FAILED if report.left or report.busy or report.refused or report.is_elsewhere else OK
 
 
 async def _purge(settings: Settings) -> PurgeReport:
@@ -110,6 +110,9 @@ async def _purge(settings: Settings) -> PurgeReport:
 
 
 def _draw_purged(report: PurgeReport) -> Iterator[str]:
+    if report.is_elsewhere:
+        yield "another purge is running; run it again when that has ended"
+        return
     yield f"{counted(len(report.tables), 'table')} rewritten, {counted(report.settled, 'forgetting')} settled"
     if report.left:
         waiting = counted(report.left, "forgetting waits", "forgettings wait")
