@@ -437,7 +437,7 @@ class NewTurn(_message.Message):
     text: _builtins.str
     """The text. May be empty when there are parts."""
     speaker: _builtins.str
-    """The speaker's name; may be empty."""
+    """The speaker's name; may be empty. If the recent turns have several people, each user's turn is sent after its name."""
     is_imported: _builtins.bool
     """Whether it comes from another conversation, such as an export. An imported system turn is shown as a quotation."""
     @_builtins.property
