@@ -27,6 +27,7 @@ RESULTS: dict[str, dict[str, Any]] = {
     "no structure": {"content": [_TEXT]},
     "endless schema": {"content": [_TEXT], "structuredContent": {"a": "a" * 60 + "!"}},
     "structure": {"content": [], "structuredContent": {"berth": 12, "key": os.environ.get("HARBOUR_KEY", "")}},
+    "blank text": {"content": [{"type": "text", "text": " \n"}], "structuredContent": {"berth": 12}},
     "resource": {"content": [_RESOURCE, _IMAGE]},
     "cut": {"content": [{"type": "text", "text": CUT}]},
 }

@@ -84,11 +84,11 @@ _OTHERS_SAY = re.compile(
     r"|\bsays (?!(?:i|we|he|she|they|it|that)\b)[^,;.]*$|\bwants (?!to\b)\w+(?: \w+)? to\b[^,;.:]*$",
     re.IGNORECASE,
 )
-# `No bass after eight and he gave me some leeks`: another clause.
 # `Ana wants to swim every day from now on` is a wish.
 _WISHED = re.compile(
     r"\b(?:(?:wants|hopes|wishes|would like) to|möchte|quiere|espera|quer|veut|aimerait)\b[^,;.]*$", re.IGNORECASE
 )
+# `No bass after eight and he gave me some leeks`: another clause.
 _NEXT_CLAUSE = re.compile(r"\s(?:and|y|e|und|et)\s(?:he|she|they|it|is|was|has|had)\s.*$", re.IGNORECASE)
 # `After the rains put the road under water`, in a long title.
 _SUBORDINATE = re.compile(

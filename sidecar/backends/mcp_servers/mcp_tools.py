@@ -301,7 +301,7 @@ def _texts(result: CallToolResult) -> tuple[str, ...]:
     listed = _entries(result.structured_content)
     if listed is None:
         listed = [_text_of(block) for block in result.content]
-        if not any(listed) and result.structured_content:
+        if not any(map(str.strip, listed)) and result.structured_content:
             listed = [_json(result.structured_content).decode()]
     return tuple(readable(text) for text in listed if text.strip())
 

@@ -195,6 +195,12 @@ async def test_structured_answer_without_a_text_is_its_text_without_the_secret()
         await tools.close()
 
 
+async def test_structured_answer_beside_a_blank_text_is_its_text() -> None:
+    tools = process_that("blank text")
+    assert (await tools.call("search", {})).found == ('{"berth":12}',)
+    await tools.close()
+
+
 async def test_embedded_text_is_a_text_and_what_has_none_is_noted() -> None:
     tools = process_that("resource")
     answer = await tools.call("search", {})
