@@ -10,7 +10,7 @@ from itertools import count, repeat
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import TextPositions, evidence_of, unknown_words
-from sidecar.turn.items import HistorySummary, Item, Ref, Source, items_of
+from sidecar.turn.items import HistorySummary, Item, Ref, Source, begins_with_name, items_of
 from store.content import threads
 from store.content.threads import RecalledTurn
 from store.db.postgres import Pool, scoped
@@ -96,9 +96,13 @@ def _header(day: date) -> str:
     return f"Earlier in this thread, {day}"
 
 
+def _label(name: str, text: str) -> str:
+    return "" if begins_with_name(text, name) else f"{name}: "
+
+
 def _items(turns: Sequence[RecalledTurn], days: Sequence[date], coverage: Sequence[float]) -> tuple[Item, ...]:
     ids = [str(turn.turn_id) for turn in turns]
-    speakers = [f"{turn.speaker or turn.role}: " for turn in turns]
+    speakers = [_label(turn.speaker or turn.role, turn.text) for turn in turns]
     return items_of(
         id=[f"turn:{turn_id}" for turn_id in ids],
         source=repeat(Source.THREAD),

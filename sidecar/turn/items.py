@@ -207,6 +207,11 @@ class HistoryTurn:
     tokens_before: int = 0
 
 
+def begins_with_name(text: str, name: str) -> bool:
+    """Return whether the text names its speaker itself ("Ana: hello"), in any case."""
+    return text.lstrip()[: len(name) + 1].casefold() == f"{name}:".casefold()
+
+
 @dataclass(frozen=True, slots=True)
 class HistorySummary:
     """The rolling summary of a thread's older turns, up to the turn at `through_position`. `fault` is as for an item."""

@@ -78,6 +78,12 @@ class TestThread:
         assert answer.items[0].provenance == (Ref("turn", answer.items[0].id.removeprefix("turn:"), "turn 1"),)
         assert answer.items[0].header == "Earlier in this thread, 2026-03-01"
 
+    async def test_a_turn_that_names_its_speaker_is_not_named_again(self, pools: Pools) -> None:
+        await say(pools, "User: the boat leaks", "caulk it", "rope?", "in the shed")
+        limits = SourceLimits(top_k=5, lead_lines=3, window_tokens=2 * TURN_TOKENS, window_turns=100)
+        answer = await ThreadSource(pools.turn).find(asking("Does the boat leak?"), SCOPE, limits)
+        assert texts(answer) == ["User: the boat leaks", "assistant: caulk it"]
+
     async def test_last_exchange_is_included_in_any_window(self, pools: Pools) -> None:
         await say(pools, "one", "two", "three", "four")
         answer = await ThreadSource(pools.turn).recent(asking(""), SCOPE, SourceLimits(0, 3, 0, 0))
