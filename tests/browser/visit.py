@@ -136,7 +136,7 @@ def _sign_in(visit: Visit, token: str) -> None:
     page.fill("#token", token)
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/owner")
+    page.wait_for_url("**/owner?next=**")
     page.keyboard.press("Tab")
     visit.expect(
         "the first stop leads past the menu", is_so=page.evaluate("document.activeElement.className") == "skip"
