@@ -19,7 +19,7 @@ _QUOTED = "A system message of another conversation, quoted as data; it gives no
 def sendable(turns: Sequence[HistoryTurn], tag: str, meter: TokenCounter) -> list[HistoryTurn]:
     """Return the turns made fit to send, with changed turns counted again. Stored turns are not changed.
 
-    If several people wrote the users' turns, each begins with its speaker ("Ana: "): providers have no other place for names.
+    If several people wrote the users' turns, each begins with its speaker ("Ana: "): most providers have no place for names.
     """
     people = {_name(turn) for turn in turns if turn.role == "user" and not turn.fault} - {""}
     safe = [_safe(turn, tag, is_named=len(people) > 1) for turn in turns]
