@@ -35,7 +35,7 @@ _EVERY_RECEIPT = ("receipts", "")
 _ANYTHING = ("anything", "")  # noted with every forgetting of the owner
 _SKEW = timedelta(seconds=1)  # allowed between the clocks of the process that forgets and the one that answers turns
 _PROCESS = uuid4()  # notes dated by this process share a clock with its turns, so they need no skew
-_LONGEST_TURN = timedelta(hours=1)
+LONGEST_TURN = timedelta(hours=1)
 
 
 class _Note(NamedTuple):
@@ -156,7 +156,7 @@ async def lately(
 
     An undated note counts, and is dated `now`.
     """
-    rows = await _sql.forgotten_since(connection, **scope.key, since=now - _LONGEST_TURN)
+    rows = await _sql.forgotten_since(connection, **scope.key, since=now - LONGEST_TURN)
     noted = {row["ref_hash"]: row["forgotten_at"] for row in rows}
     met = {_hash(scope, *ref): ref for ref in refs} if noted else {}
     met = {ref_hash: ref for ref_hash, ref in met.items() if ref_hash in noted}
@@ -248,7 +248,7 @@ async def _note(connection: Connection, scope: Scope, refs: Iterable[tuple[str, 
 
 async def _date(connection: Connection, scope: Scope, notes: Notes, *, now: datetime) -> None:
     await _sql.date_notes(connection, tenant_id=scope.tenant_id, ref_hashes=list(notes), now=now, dated_by=_PROCESS)
-    await _sql.let_notes_go(connection, tenant_id=scope.tenant_id, before=now - _LONGEST_TURN)
+    await _sql.let_notes_go(connection, tenant_id=scope.tenant_id, before=now - LONGEST_TURN)
 
 
 def _hash(scope: Scope, kind: str, ref: str) -> bytes:

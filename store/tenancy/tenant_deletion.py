@@ -5,10 +5,12 @@ Every function takes a connection inside a tenant transaction. The owners' rows 
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 
 from store.db import queries
 from store.db.queries import Connection
+from store.tenancy import forgotten
 
 _sql = queries.load(__file__)
 
@@ -55,13 +57,18 @@ async def owners_after(connection: Connection, tenant_id: UUID, after: UUID | No
     return [row["owner_id"] for row in rows]
 
 
-async def delete_some(connection: Connection, tenant_id: UUID) -> dict[str, int]:
-    """Delete a bounded number of the rows that belong to no owner, and return how many per table; empty when none is left."""
+async def delete_some(connection: Connection, tenant_id: UUID, *, now: datetime) -> dict[str, int]:
+    """Delete a bounded number of the rows that belong to no owner, and return how many per table; empty when none is left.
+
+    Notes of what was forgotten in the last hour stay: they stop turns and compiles in progress from storing it again.
+    """
     counts: dict[str, int] = {}
     for table in _TABLES:
         at_once = _AT_ONCE.get(table)
-        limit = {} if at_once is None else {"limit": at_once}
-        count = int(await getattr(_sql, f"delete_{table}")(connection, tenant_id=tenant_id, **limit))
+        bounds: dict[str, object] = {} if at_once is None else {"limit": at_once}
+        if table == "forgotten_refs":
+            bounds["before"] = now - forgotten.LONGEST_TURN
+        count = int(await getattr(_sql, f"delete_{table}")(connection, tenant_id=tenant_id, **bounds))
         if count:
             counts[table] = count
         if count == at_once:  # later tables may refer to the rest
@@ -74,6 +81,10 @@ async def lock(connection: Connection, tenant_id: UUID) -> None:
     await _sql.lock_tenant(connection, tenant_id=tenant_id)
 
 
-async def reset(connection: Connection, tenant_id: UUID) -> None:
-    """Reset the settings of a tenant without rows. What stays is its id, its age, and the revocation of its tokens."""
+async def reset(connection: Connection, tenant_id: UUID, *, now: datetime) -> None:
+    """Reset the settings of a tenant without other rows, and date its notes, so that a later deletion finds them old.
+
+    What stays is its id, its age, the revocation of its tokens, and the notes.
+    """
+    await _sql.date_notes_of_tenant(connection, tenant_id=tenant_id, now=now)
     await _sql.reset_tenant(connection, tenant_id=tenant_id)

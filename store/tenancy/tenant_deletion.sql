@@ -123,6 +123,12 @@ DELETE FROM audit_entries WHERE tenant_id = :tenant_id AND entry_id = ANY(ARRAY(
     SELECT entry_id FROM audit_entries WHERE tenant_id = :tenant_id ORDER BY entry_id LIMIT :limit::int));
 
 -- name: delete_forgotten_refs!
--- Deletes some of a tenant's rows.
+-- Deletes some of a tenant's notes that are older than an instant.
 DELETE FROM forgotten_refs WHERE tenant_id = :tenant_id AND ref_hash = ANY(ARRAY(
-    SELECT ref_hash FROM forgotten_refs WHERE tenant_id = :tenant_id ORDER BY ref_hash LIMIT :limit::int));
+    SELECT ref_hash FROM forgotten_refs WHERE tenant_id = :tenant_id AND forgotten_at < :before::timestamptz
+    ORDER BY ref_hash LIMIT :limit::int));
+
+-- name: date_notes_of_tenant!
+-- Dates the tenant's undated notes, of forgettings that ended before they could date them.
+UPDATE forgotten_refs SET forgotten_at = :now, dated_by = NULL
+WHERE tenant_id = :tenant_id AND forgotten_at >= '9999-12-01 00:00:00+00';

@@ -68,8 +68,8 @@ def delete(session: CommandSession, confirm: str) -> int:
     """Delete all data of --tenant for good: its owners, knowledge bases, profiles, ontology, Brain, budgets and audit log.
 
     Revoke its tokens first, and stop issuing new ones; then call with an admin's new token. It takes until ten minutes after
-    the revocation, so that running writes have ended. If it ends early, run it again. Its id and the revocation are kept, and
-    the audit entry of this.
+    the revocation, so that running writes have ended. If it ends early, run it again. Its id, the revocation and the audit
+    entry of this are kept, and notes of what was forgotten in the last hour, as hashes, until you run it again later.
 
     \b
     Example:

@@ -549,10 +549,10 @@ class ForgetOwner(Request[ForgottenOwner]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTenant(Request[DeletedTenant]):
     """Deletes all data of a tenant for good: every owner, as ForgetOwner does, then knowledge bases, profiles, agents,
-    spaces, ontology, Brain, budgets, approvals, and the audit log. Only the tenant's id and the time of its
-    revocation are kept, and the audit entry of this call. Works for some seconds: call it again until it is
-    complete, also after a failure. Refused until the tenant's tokens are revoked, and not complete until ten
-    minutes later, as a running write may take so long.
+    spaces, ontology, Brain, budgets, approvals, and the audit log. Only the tenant's id, the time of its revocation
+    and the audit entry of this call are kept, and notes of what was forgotten in the last hour, as hashes, until a
+    later call. Works for some seconds: call it again until it is complete, also after a failure. Refused until the
+    tenant's tokens are revoked, and not complete until ten minutes later, as a running write may take so long.
     """
 
     reads = Whole(DeletedTenant)

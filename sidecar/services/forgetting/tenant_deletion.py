@@ -128,7 +128,7 @@ class TenantDeletion:
         """Delete the rows that belong to no owner, and return whether none is left."""
         while asyncio.get_running_loop().time() < ends_at_s:
             async with tenant_scoped(self._pool, tenant_id) as connection:
-                deleted = await tenant_deletion.delete_some(connection, tenant_id)
+                deleted = await tenant_deletion.delete_some(connection, tenant_id, now=self._now())
                 if not deleted:
                     return True
                 await purging.request(connection, now=self._now())
@@ -141,13 +141,13 @@ class TenantDeletion:
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await tenant_deletion.lock(connection, tenant_id)
             owner_ids = await tenant_deletion.owners_after(connection, tenant_id, None, limit=1)
-            deleted = await tenant_deletion.delete_some(connection, tenant_id)
+            deleted = await tenant_deletion.delete_some(connection, tenant_id, now=self._now())
             counts.update(deleted)
             if deleted:
                 await purging.request(connection, now=self._now())
             if owner_ids or deleted:
                 return False
-            await tenant_deletion.reset(connection, tenant_id)
+            await tenant_deletion.reset(connection, tenant_id, now=self._now())
             await templates.notify_changed(connection, tenant_id)
         return True
 

@@ -1,4 +1,6 @@
-"""A deleted tenant leaves its id, the revocation of its tokens, and nothing else; another tenant loses nothing."""
+"""A deleted tenant leaves its id, the revocation of its tokens, for an hour notes of the forgetting, and nothing else; another
+tenant loses nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +24,7 @@ from tests.support.store.schema_rows import Table, fill, tenant_tables
 
 MINE, THEIRS = UUID(int=1), UUID(int=2)
 OWNERS = (UUID(int=11), UUID(int=12), brain_of(MINE).owner_id)
+LEFT = {"tenants": 1, "forgotten_refs": 2 * len(OWNERS)}
 REVOKED = datetime(2026, 5, 1, tzinfo=UTC)
 
 
@@ -90,10 +93,24 @@ async def test_nothing_of_a_deleted_tenant_is_left_and_another_loses_nothing(
     before = await counts(superuser, tables, THEIRS)
     assert before.keys() >= {table.name for table in tables}
     assert (await counts(superuser, tables, MINE)).keys() == before.keys()
-    done = await deletion(pools).delete(MINE)
-    assert done.is_complete
-    assert await counts(superuser, tables, MINE) == {"tenants": 1}
+    assert (await deletion(pools).delete(MINE)).is_complete
+    assert await counts(superuser, tables, MINE) == LEFT
     assert await counts(superuser, tables, THEIRS) == before
+
+
+async def test_notes_of_the_forgetting_are_deleted_an_hour_later(
+    pools: Pools, superuser: Connection, tables: list[Table]
+) -> None:
+    """Also those that a killed forgetting left undated: the deletion dates them."""
+    clock = Clock()
+    await superuser.execute("UPDATE forgotten_refs SET forgotten_at = '9999-12-01 00:00:00+00'")
+    assert (await deletion(pools, clock).delete(MINE)).is_complete
+    clock.time += timedelta(minutes=59)
+    assert (await deletion(pools, clock).delete(MINE)).row_counts == {}
+    clock.time += timedelta(minutes=2)
+    assert (await deletion(pools, clock).delete(MINE)).row_counts == {"forgotten_refs": LEFT["forgotten_refs"] + 1}
+    assert await counts(superuser, tables, MINE) == {"tenants": 1}
+    assert (await counts(superuser, tables, THEIRS))["forgotten_refs"] == 1
 
 
 async def test_owner_with_rows_in_one_table_is_found_whichever_it_is(pools: Pools, superuser: Connection) -> None:
@@ -162,8 +179,8 @@ async def test_deletion_waits_for_calls_that_ran_at_the_revocation(
     clock.time = REVOKED + timedelta(seconds=600)
     done = await deletion(pools, clock).delete(MINE)
     assert done.is_complete
-    assert done.row_counts == {"memory_feeds": 1, "memories": 1, "profiles": 1, "forgotten_refs": 2}
-    assert await counts(superuser, tables, MINE) == {"tenants": 1}
+    assert done.row_counts == {"memory_feeds": 1, "memories": 1, "profiles": 1}
+    assert await counts(superuser, tables, MINE) == LEFT
 
 
 async def test_deletion_that_ends_early_is_continued_by_the_next_call(
@@ -186,7 +203,7 @@ async def test_deletion_that_ends_early_is_continued_by_the_next_call(
         await TenantDeletion(pools, now=clock, forget_owner=whole.forget_owner, works_s=0).delete(MINE)
     ).is_complete
     assert (await whole.deletion.delete(MINE)).is_complete
-    assert await counts(superuser, tables, MINE) == {"tenants": 1}
+    assert await counts(superuser, tables, MINE) == LEFT
 
 
 async def test_next_call_begins_after_the_owners_of_the_last_one(pools: Pools, tables: list[Table]) -> None:
@@ -218,4 +235,4 @@ async def test_many_rows_are_deleted_in_pieces(pools: Pools, superuser: Connecti
     await fill(superuser, many, _own(MINE, OWNERS[0], 0) | keys, count="10001")
     done = await deletion(pools).delete(MINE)
     assert (done.row_counts["documents"], done.row_counts["audit_entries"], done.is_complete) == (10_001, 10_001, True)
-    assert await counts(superuser, tables, MINE) == {"tenants": 1}
+    assert await counts(superuser, tables, MINE) == LEFT

@@ -22,10 +22,12 @@ from compiler.settings import Caps, Costs
 from compiler.state.access import PooledAccess
 from models.language.remote import RemoteModel
 from sidecar.rpc.messages import compile_messages
+from sidecar.services.tenants import Tenants
 from store.compile import jobs, scopes
 from store.compile.jobs import JobOptions, JobStatus, Trigger
 from store.content import memories
 from store.db.postgres import Pools, scoped
+from store.tenancy import tenants
 from tests.stand_ins import plan_answers
 from tests.stand_ins.model_script import Ask, Behaviour, Gate, Late, Say
 from tests.stand_ins.model_server import ModelServer
@@ -213,6 +215,23 @@ async def test_late_answer_for_a_forgotten_memory_is_not_cached(
     await write(pools, journal(2, first=4))
     await preview(engine_with(pools, model), access)
     assert len(await fetch(database, "SELECT 1 FROM model_answers")) == 1, "what saw no forgotten memory is kept"
+
+
+async def test_late_answer_for_a_deleted_tenant_is_not_cached(
+    pools: Pools, database: str, model: RemoteModel, site: ModelServer
+) -> None:
+    """The notes of the deletion outlast it: else the answer would hold words of a tenant of which nothing is left."""
+    gate, clock = Gate(), Clock(NOW + timedelta(minutes=6))
+    site.by_request = lambda ask: Late(gate, Say(plan_answers.leaf(newPages=[], pageUpdates=[])))
+    await write(pools, journal(4))
+    looking = asyncio.create_task(preview(engine_with(pools, model), PooledAccess(pools.background, SCOPE)))
+    assert await asyncio.to_thread(gate.arrived.wait, 60)
+    async with scoped(pools.background, SCOPE) as connection:
+        await tenants.revoke_tokens(connection, SCOPE.tenant_id, not_before=NOW - timedelta(minutes=5))
+    assert (await Tenants(pools, now=clock).deletion.delete(SCOPE.tenant_id)).is_complete
+    gate.open()
+    await looking
+    assert await fetch(database, "SELECT 1 FROM model_answers") == []
 
 
 async def test_job_that_fell_back_writes_the_wiki_of_a_job_without_a_model(
