@@ -1,7 +1,8 @@
 -- name: server_limits^
--- The version as a number (180006 is 18.6), and the connections of all users but superusers.
+-- The version as a number (180006 is 18.6), and the connections that any user may open. PostgreSQL 15 reserves none for a role.
 SELECT current_setting('server_version_num')::integer AS version,
-    current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer AS connections;
+    current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
+        - coalesce(current_setting('reserved_connections', true), '0')::integer AS connections;
 
 -- name: available_extensions
 -- The given extensions that the server can install, with their versions.
