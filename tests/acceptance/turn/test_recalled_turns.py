@@ -79,7 +79,7 @@ async def test_text_without_a_word_of_the_question_is_found_by_meaning(site: Sit
 async def test_last_exchange_is_included_for_any_question(site: Site) -> None:
     caller = await told(site, "My tooth hurt.", *FILLER)
     assembly = await assembled(caller, narrow("Did Nora see a dentist?"))
-    assert FILLER[-1] in [message.text for message in assembly.messages]
+    assert f"Nora: {FILLER[-1]}" in [message.text for message in assembly.messages], "two people speak in the thread"
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -93,7 +93,7 @@ async def test_version_is_written_once_and_never_changed(pools: Pools) -> None:
     await write(pools, BOATS)
     with pytest.raises(AlreadyExists):
         await write(pools, BOATS)
-    for statement in ("UPDATE ontology_entity_types SET name = 'x'", "DELETE FROM ontology_versions"):
+    for statement in ("UPDATE ontology_entity_types SET name = 'x'", "UPDATE ontology_versions SET version = 9"):
         with pytest.raises(AccessRefused):
             async with tenant_scoped(pools.background, TENANT) as connection:
                 await connection.execute(statement)
