@@ -67,9 +67,9 @@ class NameFamily:
     """Pages and held names that begin with the same words; one of them is these words alone, or their plural.
 
     A family is also a page with the name of a city, made from memories that did not know it as a city, and a hub that does not
-    only list pages. `kept` are pages that must stay as they are, `hubs` those of which the family has only what is no list (see
-    `own_part`), `telling` the memories whose metadata says that a name of the family is a city, `earlier` the memories in which a
-    name of the pages was seen before it had a page, `quoted` the pages that only quote their memories.
+    only list pages. `kept` are pages that must stay as they are, `hubs` those whose lists are left out here (see `own_part`),
+    `telling` the memories whose metadata says that a name of the family is a city, `earlier` the memories in which a name of the
+    pages was seen before it had a page, `quoted` the pages that only quote their memories.
     """
 
     pages: tuple[Page, ...] = ()
@@ -324,7 +324,7 @@ def _moved_edges(gone: PageKey, target: PageKey, stated: Iterable[WriteLink]) ->
 
 
 def _within(family: NameFamily, decision: PlanDecision) -> Iterator[DropSighting]:
-    """Yield the sightings of held names that are only a part of a page's name there: `Mouraria`, of `supper club in Mouraria`."""
+    """Yield the sightings of held names that a memory has only within a page's name: `Mouraria`, in `club in Mouraria`."""
     seen = {item.mention.key for item in decision.items if isinstance(item, HoldMention)}
     pages = [item.page for item in decision.items if isinstance(item, CreatePage)]
     covered = [
