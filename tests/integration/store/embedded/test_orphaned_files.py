@@ -35,6 +35,15 @@ async def is_answering(dsn: str) -> bool:
     return True
 
 
+async def is_disconnected(connection: asyncpg.Connection) -> bool:
+    """Return whether the server ended the connection, as it does to each when one backend was killed."""
+    try:
+        await connection.execute("SELECT 1")
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        return True
+    return False
+
+
 async def test_copy_of_a_table_left_by_a_killed_rewrite_is_emptied_by_the_next_purge(data_dir: Path) -> None:
     async with EmbeddedPostgres(data_dir) as postgres:
         await migrate(postgres.dsn, ROOT / "migrations")
@@ -42,6 +51,7 @@ async def test_copy_of_a_table_left_by_a_killed_rewrite_is_emptied_by_the_next_p
         await rewriting.execute("BEGIN; CREATE TABLE copied AS SELECT 'zyzzyva'::text AS text")
         await other.execute("CHECKPOINT")
         os.kill(await rewriting.fetchval("SELECT pg_backend_pid()"), signal.SIGKILL)
+        await until(lambda: is_disconnected(other))
         rewriting.terminate()
         other.terminate()
         await until(lambda: is_answering(postgres.dsn))
