@@ -50,6 +50,7 @@ from compiler.plan.text.words import (
     OCCASIONS,
     TITLES,
 )
+from store.text.text_cache import cached_by_text
 
 MAX_RUN_WORDS = 6
 MAX_LABEL_WORDS = 5
@@ -187,10 +188,11 @@ def spotted(text: str, known: Known) -> list[Spotted]:
     return [*found, *_small(text)]
 
 
-def runs(text: str) -> list[Spotted]:
+@cached_by_text(4096)
+def runs(text: str) -> tuple[Spotted, ...]:
     """Return the runs of capitalised words in a text, without words that are capitalised only because they start a sentence."""
     every = _spans(tokens_of(text), is_deliberate=has_deliberate_capitals(text))
-    return [*(one for _, _, one in every), *_small(text)]
+    return (*(one for _, _, one in every), *_small(text))
 
 
 def _small(text: str) -> list[Spotted]:

@@ -48,7 +48,7 @@ def language_of(text: str) -> str:
     Spanish is also one word behind Portuguese if the text has one of its diphthongs (`cierra`, `nueva`) and no Portuguese letter.
     """
     words = plain_key(text).split()
-    found = {name: sum(word in own.split() for word in words) for name, own in _FUNCTION_WORDS.items()}
+    found = {name: sum(map(own.__contains__, words)) for name, own in _FUNCTION_WORDS.items()}
     for name, ends in _ENDINGS.items():
         found[name] += len(ends.findall(text))
     most = max(found.values())
@@ -71,7 +71,7 @@ def _words(headings: str, decisions: str, day: str, months: str) -> PageWords:
 
 
 # Folded words that are typical of one of the languages, and typical endings of its words.
-_FUNCTION_WORDS = {
+_FUNCTION_WORD_LISTS = {
     "english": "the and to we will is are of our for with from it that on not instead i have has was be as by at go an he she"
     " they you my your his her their this these but had were would who what when where before after about up out all in"
     " does did can could just there been him them us than then too very get got into over how because any"
@@ -87,6 +87,7 @@ _FUNCTION_WORDS = {
     "french": "le les et des du un une en est dans pour avec nous avons on ont sont je ne pas au aux sur mon cette ete il elle"
     " se ce qui sa chez lui leur sous jai ma de la",
 }
+_FUNCTION_WORDS = {name: frozenset(words.split()) for name, words in _FUNCTION_WORD_LISTS.items()}
 _PORTUGUESE = re.compile(r"[ãõçêâ]|[àá]s", re.IGNORECASE)
 _DIPHTHONG = re.compile(r"[bcdflmnprstvz]ie[bdglmnrst]|[bcdfhjlmnprstvz]ue[bdglmnrstv]", re.IGNORECASE)
 _ENDINGS = {

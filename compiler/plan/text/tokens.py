@@ -58,8 +58,8 @@ def tokens_of(text: str) -> list[str]:
             one.lower() if one == _GOING and following not in _PARTICLES else one
             for one, following in zip(tokens, after, strict=True)
         ]
-    is_saint = language_of(text) in ("german", "french")
-    return list(_streets_ended(tokens)) if _STREET in tokens and not is_saint else tokens
+    is_street = _STREET in tokens and language_of(text) not in ("german", "french")
+    return list(_streets_ended(tokens)) if is_street else tokens
 
 
 def is_capital(word: str) -> bool:
