@@ -19,7 +19,7 @@ from typing import TypeAlias
 import asyncpg
 
 from store.db import queries
-from store.db.migration_files import AppliedMigration, MigrationFile, Plan, plan, read_folder
+from store.db.migration_files import AppliedMigration, MigrationFile, Plan, plan, read_folder, statements_of
 from store.db.postgres import available_extensions, check_server, direct
 from store.db.statements import Statement
 from store.errors import (
@@ -76,18 +76,20 @@ async def migrate(dsn: str, directory: Path, *, dry_run: bool = False) -> Migrat
     files = read_folder(directory)
     async with _session(dsn) as connection:
         if dry_run:
-            return _report(await _plan(connection, files), is_dry_run=True)
+            todo = await _plan(connection, files)
+            _read_statements(todo)
+            return _report(todo, is_dry_run=True)
         await take_lock(connection)
         await _renew_session(connection)
         await _sql.create_ledger(connection)
         todo = await _plan(connection, files)
-        for file in todo.pending:
-            await _apply(connection, file)
+        for file, statements in _read_statements(todo):
+            await _apply(connection, file, statements)
         return _report(todo, is_dry_run=False)
 
 
 async def status(dsn: str, directory: Path) -> tuple[MigrationState, ...]:
-    """Return the state of every file, in order. Raises the same errors as a dry run."""
+    """Return the state of every file, in order. Raises the errors of a dry run, except those of a file's statements."""
     files = read_folder(directory)
     async with _session(dsn) as connection:
         ledger = {entry.version: entry.applied_at for entry in await _read_ledger(connection)}
@@ -134,19 +136,24 @@ async def _read_ledger(connection: _Direct) -> list[AppliedMigration]:
     return [AppliedMigration(row["version"], row["name"], row["checksum"], row["applied_at"]) for row in rows]
 
 
-async def _apply(connection: _Direct, file: MigrationFile) -> None:
+def _read_statements(todo: Plan) -> list[tuple[MigrationFile, tuple[Statement, ...]]]:
+    """Return each pending file with its statements, all of them checked before the first one is applied."""
+    return [(file, statements_of(file)) for file in todo.pending]
+
+
+async def _apply(connection: _Direct, file: MigrationFile, statements: Sequence[Statement]) -> None:
     began_at = time.monotonic()
     if file.is_transactional:
         async with connection.transaction():
-            await _run(connection, file)
+            await _run(connection, file, statements)
     else:
-        await _run(connection, file)
+        await _run(connection, file, statements)
     log.info("migration_applied", extra={"migration": file.name, "seconds": round(time.monotonic() - began_at, 3)})
 
 
-async def _run(connection: _Direct, file: MigrationFile) -> None:
+async def _run(connection: _Direct, file: MigrationFile, statements: Sequence[Statement]) -> None:
     await _sql.let_search_own(connection)
-    for statement in file.statements:
+    for statement in statements:
         await _execute(connection, file, statement)
     await _renew_session(connection)
     await _sql.end_search_owning(connection)

@@ -29,12 +29,12 @@ _COPY_IN = re.compile(r"(?i)copy\b.*\bfrom\s+stdin\b", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class MigrationFile:
-    """One file: its number, its name without `.sql`, the SHA-256 of its bytes in hexadecimal, and its content."""
+    """One file: its number, its name without `.sql`, the SHA-256 of its bytes in hexadecimal, and its text."""
 
     version: int
     name: str
     checksum: str
-    statements: tuple[Statement, ...]
+    text: str
     is_transactional: bool
     requirement: ExtensionRequirement | None
 
@@ -58,7 +58,10 @@ class Plan:
 
 
 def read_folder(directory: Path) -> tuple[MigrationFile, ...]:
-    """Return the folder's migrations in order; gaps in the numbers are allowed. Raises MigrationFileInvalid, MigrationMissing."""
+    """Return the folder's migrations in order; gaps in the numbers are allowed. Raises MigrationFileInvalid, MigrationMissing.
+
+    The files' statements are not checked; `statements_of` does that.
+    """
     try:
         found = sorted(path for path in directory.iterdir() if path.suffix == ".sql")
     except OSError as error:
@@ -70,6 +73,16 @@ def read_folder(directory: Path) -> tuple[MigrationFile, ...]:
             raise MigrationFileInvalid(f"{file.name}.sql: its number is already taken, or is 0000")
         before = file.version
     return files
+
+
+def statements_of(file: MigrationFile) -> tuple[Statement, ...]:
+    """Return the file's statements in order. Raises MigrationFileInvalid."""
+    try:
+        found = statements.split(file.text)
+    except ValueError as error:
+        raise MigrationFileInvalid(f"{file.name}.sql: {error}") from error
+    _check_statements(file.name, found, file.is_transactional)
+    return found
 
 
 def plan(files: Sequence[MigrationFile], ledger: Sequence[AppliedMigration], available: Mapping[str, str]) -> Plan:
@@ -107,14 +120,12 @@ def _read(path: Path) -> MigrationFile:
     try:
         content = path.read_bytes()
         text = content.decode("utf-8")
-        found = statements.split(text)
     except (OSError, ValueError) as error:
         raise MigrationFileInvalid(f"{path.name}: {error}") from error
     directives = _directives(text)
     is_transactional = not any(directive[1] == "no-transaction" for directive in directives)
-    _check_statements(path.name, found, is_transactional)
     checksum = hashlib.sha256(content).hexdigest()
-    return MigrationFile(int(name[1]), path.stem, checksum, found, is_transactional, _requirement(directives))
+    return MigrationFile(int(name[1]), path.stem, checksum, text, is_transactional, _requirement(directives))
 
 
 def _directives(text: str) -> list[re.Match[str]]:
@@ -135,11 +146,11 @@ def _requirement(directives: Sequence[re.Match[str]]) -> ExtensionRequirement | 
     return None
 
 
-def _check_statements(file_name: str, found: Sequence[Statement], is_transactional: bool) -> None:
+def _check_statements(name: str, found: Sequence[Statement], is_transactional: bool) -> None:
     if not found:
-        raise MigrationFileInvalid(f"{file_name}: it has no statements")
+        raise MigrationFileInvalid(f"{name}.sql: it has no statements")
     for statement in found:
-        where = f"{file_name}, line {statement.line}"
+        where = f"{name}.sql, line {statement.line}"
         if "\x00" in statement.text:
             raise MigrationFileInvalid(f"{where}: a NUL character")
         if _COPY_IN.match(statement.text):

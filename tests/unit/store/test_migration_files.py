@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from store.db.extensions import ExtensionRequirement, version_numbers
-from store.db.migration_files import AppliedMigration, MigrationFile, plan, read_folder
+from store.db.migration_files import AppliedMigration, MigrationFile, plan, read_folder, statements_of
 from store.errors import MigrationEdited, MigrationFileInvalid, MigrationMissing, MigrationOutOfOrder
 
 THEN = datetime(2026, 5, 1, tzinfo=UTC)
@@ -31,7 +31,7 @@ def names(files: tuple[MigrationFile, ...]) -> list[int]:
 
 def test_files_are_read_in_order_with_checksum_and_statements(tmp_path: Path) -> None:
     first, second = read_folder(folder(tmp_path, "SELECT 1; SELECT 2;", "SELECT 3"))
-    assert (first.version, first.name, len(first.statements)) == (1, "0001_step", 2)
+    assert (first.version, first.name, len(statements_of(first))) == (1, "0001_step", 2)
     assert first.is_transactional
     assert first.requirement is None
     assert len(first.checksum) == 64
@@ -64,7 +64,7 @@ def test_a_directive_below_the_top_is_only_a_comment(tmp_path: Path) -> None:
 )
 def test_unusable_file_is_refused_by_name(tmp_path: Path, text: str | bytes, problem: str) -> None:
     with pytest.raises(MigrationFileInvalid, match=rf"(?s)0001_step\.sql.*{problem}"):
-        read_folder(folder(tmp_path, text))
+        list(map(statements_of, read_folder(folder(tmp_path, text))))
 
 
 @pytest.mark.parametrize("name", ["1_step.sql", "0001-step.sql", "0001_Step.sql", "step.sql", "0001_.sql"])
