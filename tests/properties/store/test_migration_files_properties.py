@@ -14,7 +14,7 @@ from tests.unit.store.test_migration_files import applied, names
 def test_files_not_applied_are_pending_or_waiting_exactly_once(needs: list[bool], done: int, offered: bool) -> None:
     wanted = ExtensionRequirement("vector")
     files = [
-        MigrationFile(n, f"{n:04}_x", "c", (), is_transactional=True, requirement=wanted if needed else None)
+        MigrationFile(n, f"{n:04}_x", "c", "", is_transactional=True, requirement=wanted if needed else None)
         for n, needed in enumerate(needs, start=1)
     ]
     ledger = [applied(file) for file in files[:done]]
