@@ -6,12 +6,14 @@ Replies keep their place in the channel; their `thread_ts` is in the turn's meta
 import html
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from sidecar.ingest.errors import UnreadableExport
+from sidecar.ingest.exports import slack_blocks
 from sidecar.ingest.exports.archive import Archive
 from sidecar.ingest.exports.conversation import (
     Conversation,
@@ -24,6 +26,7 @@ from sidecar.ingest.exports.conversation import (
     word,
 )
 from sidecar.ingest.exports.records import FileRecord, records
+from sidecar.ingest.exports.slack_blocks import has_layout, objects
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 _LISTS = ("channels.json", "groups.json", "mpims.json", "dms.json")
@@ -86,10 +89,18 @@ def _objects(archive: Archive, name: str) -> Iterator[tuple[str, Mapping[str, An
 
 
 def _workspace(lists: Mapping[str, list[Mapping[str, Any]]]) -> _Workspace:
-    users = {str(user.get("id")): _user_name(user) for user in lists.get("users.json", [])}
+    users = _user_names(lists.get("users.json", []))
     channels = [channel for name in _LISTS for channel in lists.get(name, [])]
     names = {str(channel.get("id")): str(channel.get("name") or channel.get("id")) for channel in channels}
     return _Workspace(users, names, {str(channel.get("name") or channel.get("id")): channel for channel in channels})
+
+
+def _user_names(users: list[Mapping[str, Any]]) -> dict[str, str]:
+    """Return names by id. People with the same name get their handle behind it, so that they can be told apart."""
+    names = {str(user.get("id")): _user_name(user) for user in users}
+    handles = {str(user.get("id")): word(user.get("name")) for user in users}
+    bearers = Counter(names.values())
+    return {key: f"{name} ({handles[key] or key})" if bearers[name] > 1 else name for key, name in names.items()}
 
 
 def _user_name(user: Mapping[str, Any]) -> str:
@@ -161,20 +172,23 @@ def _speaker(message: Mapping[str, Any], workspace: _Workspace) -> str:
 
 
 def _texts(message: Mapping[str, Any]) -> Iterator[str]:
-    text = message.get("text")
-    if isinstance(text, str):
-        yield text
-    for attachment in _dicts(message.get("attachments")):
-        shown = [attachment.get(key) for key in ("pretext", "title", "text")]
-        words = [word for word in shown if isinstance(word, str) and word and word != text]
-        fallback = attachment.get("fallback")
-        yield from words or ([fallback] if isinstance(fallback, str) and not text else [])
-    for file in _dicts(message.get("files")):
+    text, blocks = word(message.get("text")), message.get("blocks")
+    laid_out = slack_blocks.text_of(blocks) if has_layout(blocks) or not text.strip() else ""
+    text = laid_out or text
+    yield text
+    for attachment in objects(message.get("attachments")):
+        words = [piece for piece in _attached(attachment) if piece != text]
+        yield from words or ([] if text else [word(attachment.get("fallback"))])
+    for file in objects(message.get("files")):
         yield f"[file: {file.get('title') or file.get('name') or 'unnamed'}]"
 
 
-def _dicts(value: object) -> Iterator[dict[str, Any]]:
-    return (item for item in (value if isinstance(value, list) else ()) if isinstance(item, dict))
+def _attached(attachment: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the non-empty texts of an attachment: its own, its fields with their titles, and its blocks."""
+    yield from filter(None, (word(attachment.get(key)) for key in ("pretext", "title", "text")))
+    for field in objects(attachment.get("fields")):
+        yield ": ".join(filter(None, (word(field.get("title")), word(field.get("value")))))
+    yield from filter(None, [slack_blocks.text_of(attachment.get("blocks"))])
 
 
 def _unescaped(text: str, workspace: _Workspace) -> str:

@@ -184,6 +184,62 @@ def test_slack_export_yields_a_conversation_per_channel_with_names_for_ids() -> 
     ]
 
 
+def _said(*messages: dict[str, Any]) -> list[str]:
+    """Return the texts of a channel's turns, in a workspace with the people of `SLACK`."""
+    (conversation,), skipped = read(zipped({"users.json": SLACK["users.json"], "ops/2026-09-07.json": list(messages)}))
+    assert skipped == []
+    return [turn.text for turn in conversation.turns]
+
+
+def _rich(*elements: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": list(elements)}]}]
+
+
+def test_slack_messages_of_apps_are_read_from_their_blocks() -> None:
+    alert = [
+        {"type": "header", "text": {"type": "plain_text", "text": "P1: checkout is slow"}},
+        {
+            "type": "section",
+            "text": {"type": "mrkdwn", "text": "p99 is *4.2 s* on <https://x.example|checkout>, &gt; 1 s"},
+            "fields": [{"type": "mrkdwn", "text": "Env: prod"}, {"type": "mrkdwn", "text": "Owner: <@U1>"}],
+        },
+        {
+            "type": "context",
+            "elements": [{"type": "image", "alt_text": "bell"}, {"type": "mrkdwn", "text": "since 9:00"}],
+        },
+        {"type": "actions", "elements": [{"type": "button", "text": {"type": "plain_text", "text": "Acknowledge"}}]},
+    ]
+    shown = (
+        "P1: checkout is slow\np99 is *4.2 s* on checkout (https://x.example), > 1 s\nEnv: prod\nOwner: @Ada Byron\n"
+    )
+    hidden = {"fallback": "[no preview available]", "blocks": alert}
+    said = ({"type": "text", "text": "a < b, "}, {"type": "user", "user_id": "U2"}, {"type": "emoji", "name": "tada"})
+    assert _said(
+        post(1, "", blocks=alert),
+        post(2, "New alert", blocks=alert),
+        post(3, "", attachments=[hidden]),
+        post(4, "", blocks=_rich(*said)),
+        post(5, "said", blocks=_rich({"type": "text", "text": "said"})),
+    ) == [shown + "bell since 9:00"] * 3 + ["a < b, @bobby:tada:", "said"]
+
+
+def test_slack_attachments_keep_their_fields() -> None:
+    fields = [{"title": "Assignee", "value": "<@U2>"}, {"title": "", "value": "High"}, {"title": "Due"}]
+    ticket = {"title": "OPS-42", "fallback": "a ticket", "fields": fields}
+    assert _said(post(1, "New ticket", attachments=[ticket])) == ["New ticket\nOPS-42\nAssignee: @bobby\nHigh\nDue"]
+
+
+def test_slack_people_of_the_same_name_are_told_apart_by_their_handles() -> None:
+    users = [
+        {"id": f"U{number}", "name": f"ana{number}", "real_name": name}
+        for number, name in enumerate(("Ana", "Ana", "Bo"))
+    ]
+    files = {"users.json": users, "ops/2026-09-07.json": [post(place, "hi <@U0>", f"U{place}") for place in range(3)]}
+    (conversation,), _ = read(zipped(files), "slack.zip")
+    assert [turn.speaker for turn in conversation.turns] == ["Ana (ana0)", "Ana (ana1)", "Bo"]
+    assert conversation.turns[0].text == "hi @Ana (ana0)"
+
+
 def test_a_folder_reads_like_its_zip(tmp_path: Path) -> None:
     for name, content in SLACK.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
