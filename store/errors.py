@@ -20,7 +20,7 @@ StoreError
 ├── AccessRefused               the role or row security denied access
 ├── RoleNotGranted              the connection's user may not act as one of the roles
 ├── SchemaOutdated              a table, column, function or role is missing
-├── ServerUnsuitable            too old, or an extension is missing
+├── ServerUnsuitable            too old, an extension is missing, or the database has another encoding
 ├── DatabaseFaulty              its files or its disk are damaged
 ├── UnexpectedDatabaseError     any other error: a defect in this program
 ├── QueryFileInvalid            a .sql twin cannot be read
@@ -36,6 +36,7 @@ StoreError
     ├── MigrationFailed
     ├── MigrationLocked
     ├── LedgerUnreadable        the connection's user may not read which migrations were applied
+    ├── LedgerForeign           the ledger's table belongs to another program
     ├── RightsLost              the roles or their rights are missing, as after restoring a dump on another server
     ├── NotACluster             the database is not on a Citus cluster with servers for shards
     └── DistributionFailed
@@ -154,7 +155,8 @@ class SchemaOutdated(StoreError):
 
 
 class ServerUnsuitable(StoreError):
-    """This Postgres cannot serve; use version 15 or later with the extensions pg_trgm, btree_gin and unaccent."""
+    """This Postgres cannot serve; use version 15 or later with the extensions pg_trgm, btree_gin and unaccent in the schema
+    public, and a database in UTF-8."""
 
 
 class DatabaseFaulty(StoreError):
@@ -216,6 +218,10 @@ class MigrationLocked(MigrationError):
 class LedgerUnreadable(MigrationError):
     """This user may not read which migrations were applied; run `sidecar migrate` as the owner of the tables, and
     `GRANT sidecar_app, sidecar_worker TO` this user."""
+
+
+class LedgerForeign(MigrationError):
+    """The table public.schema_migrations is another program's; give the service a database of its own."""
 
 
 class RightsLost(MigrationError):

@@ -14,7 +14,8 @@ from sidecar.runtime.errors import MigrationsPending
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
 from store.db import migrate
-from store.db.postgres import DatabaseRole, Pool, PoolsConfig, check_server, direct, installation
+from store.db.postgres import DatabaseRole, Pool, PoolsConfig, direct, installation
+from store.db.server_checks import check_server
 from store.embedded.server import EmbeddedPostgres
 from store.tenancy import keys
 

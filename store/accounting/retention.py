@@ -10,8 +10,8 @@ from datetime import datetime
 from uuid import UUID
 
 from store.db import queries
-from store.db.postgres import server_time
 from store.db.queries import Connection, utc_day
+from store.db.server_checks import server_time
 from store.scope import Scope
 
 _sql = queries.load(__file__)

@@ -1,4 +1,4 @@
-"""The Postgres extensions required of a server. Pure: `postgres.available_extensions` provides the available ones."""
+"""The Postgres extensions required of a server. Pure: `server_checks.available_extensions` provides the available ones."""
 
 from __future__ import annotations
 

@@ -20,11 +20,13 @@ import asyncpg
 
 from store.db import queries
 from store.db.migration_files import AppliedMigration, MigrationFile, Plan, plan, read_folder, statements_of
-from store.db.postgres import available_extensions, check_server, direct
+from store.db.postgres import direct
+from store.db.server_checks import available_extensions, check_server
 from store.db.statements import Statement
 from store.errors import (
     DRIVER_ERRORS,
     DatabaseUnavailable,
+    LedgerForeign,
     LedgerUnreadable,
     MigrationFailed,
     MigrationLocked,
@@ -133,6 +135,8 @@ async def _read_ledger(connection: _Direct) -> list[AppliedMigration]:
         rows = await _sql.read_ledger(connection)
     except asyncpg.InsufficientPrivilegeError as error:
         raise LedgerUnreadable from error
+    except asyncpg.UndefinedColumnError as error:
+        raise LedgerForeign from error
     return [AppliedMigration(row["version"], row["name"], row["checksum"], row["applied_at"]) for row in rows]
 
 

@@ -27,9 +27,10 @@ VALUES (:version, :name, :checksum, clock_timestamp());
 
 -- name: renew_session#
 -- Resets session settings made by a file, so that no file depends on another; and makes the server check every second that
--- the client is alive, so that a killed process does not hold the lock until its statement ends. On a cluster a file may change
--- tables and functions in one transaction only over one connection to each server; a plain server ignores that setting.
-RESET ROLE; RESET ALL; SET client_connection_check_interval = '1s'; SET citus.multi_shard_modify_mode = 'sequential';
+-- the client is alive, so that a killed process does not hold the lock until its statement ends. Tables go to the schema public also if
+-- the user has a schema of its own. On a cluster a file may change tables and functions in one transaction only over one connection to
+-- each server; a plain server ignores that setting.
+RESET ROLE; RESET ALL; SET search_path = public; SET client_connection_check_interval = '1s'; SET citus.multi_shard_modify_mode = 'sequential';
 
 -- name: ignore_timeouts$
 -- Lifts the limits that the server or the role may set for ordinary statements: indexing or rewriting a large table takes longer.

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
@@ -21,7 +20,6 @@ import asyncpg
 import orjson
 
 from store.db import queries
-from store.db.extensions import REQUIRED, VECTOR
 from store.db.queries import Connection, Json
 from store.errors import (
     DRIVER_ERRORS,
@@ -31,7 +29,6 @@ from store.errors import (
     QueryTimeout,
     RoleNotGranted,
     SchemaOutdated,
-    ServerUnsuitable,
     TransactionAborted,
     driver_errors,
     from_driver,
@@ -44,7 +41,6 @@ if TYPE_CHECKING:
 PooledConnection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 _sql = queries.load(__file__)
 
-MINIMUM_VERSION = 150000
 _RECOVERY_DEADLINE_S = 2.0
 _CLOSE_DEADLINE_S = 5.0
 _IDLE_S = 3600.0  # a new connection doubles a turn's time: its query plans must be made again
@@ -87,15 +83,6 @@ class Pools:
     async def close(self) -> None:
         """Close both pools; queries still running after 5 s are aborted."""
         await asyncio.gather(self.turn.close(), self.background.close())
-
-
-@dataclass(frozen=True, slots=True)
-class ServerFacts:
-    """The server's version as a number (180006 is 18.6), whether it can store vectors, and the connections that it accepts."""
-
-    version: int
-    has_vector: bool
-    connections: int
 
 
 class Pool:
@@ -300,36 +287,9 @@ async def direct(dsn: str, *, connect_deadline_s: float = 5.0) -> AsyncIterator[
         connection.terminate() if connection.is_in_transaction() else await _close(connection)
 
 
-async def check_server(connection: Connection) -> ServerFacts:
-    """Return the server's version and abilities. Raises ServerUnsuitable if it is too old or lacks an extension."""
-    with driver_errors():
-        limits = await _sql.server_limits(connection)
-        version = int(limits["version"])
-        if version < MINIMUM_VERSION:
-            raise ServerUnsuitable(f"this one is {version // 10000}")
-        available = await available_extensions(connection, [wanted.extension for wanted in (*REQUIRED, VECTOR)])
-    missing = [wanted.extension for wanted in REQUIRED if not wanted.is_met(available)]
-    if missing:
-        raise ServerUnsuitable(f"missing: {', '.join(missing)}")
-    return ServerFacts(version, VECTOR.is_met(available), limits["connections"])
-
-
 async def has_citus(connection: Connection) -> bool:
     """Return whether the database has the extension that spreads tables over servers."""
     return bool(await _sql.has_citus(connection))
-
-
-async def server_time(connection: Connection) -> datetime:
-    """Return the time of the server's clock."""
-    with driver_errors():
-        moment: datetime = await _sql.server_time(connection)
-    return moment
-
-
-async def available_extensions(connection: Connection, names: Sequence[str]) -> dict[str, str]:
-    """Return the named extensions that the server can install, each with its version."""
-    rows = await _sql.available_extensions(connection, names=list(names))
-    return {row["name"]: row["version"] for row in rows}
 
 
 async def _open_pool(dsn: str, config: PoolsConfig, size: int) -> asyncpg.Pool[asyncpg.Record]:

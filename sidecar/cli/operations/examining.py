@@ -35,14 +35,16 @@ from sidecar.runtime.errors import SidecarError, StartRefused
 from sidecar.runtime.settings import Settings
 from sidecar.telemetry.watch import config_of
 from store.db import migrate
-from store.db.postgres import DatabaseRole, check_server, direct, open_pools, server_time
+from store.db.postgres import DatabaseRole, direct, open_pools
 from store.db.queries import Connection
+from store.db.server_checks import check_server, server_time
 from store.embedded import disk
 from store.errors import (
     AccessRefused,
     DatabaseFull,
     DatabaseRefused,
     EmbeddedPostgresError,
+    LedgerForeign,
     LedgerUnreadable,
     MigrationEdited,
     MigrationError,
@@ -75,6 +77,7 @@ _FIXES = {
     MigrationEdited: "restore the released file: install this release again; put changes into a new file",
     MigrationMissing: "install the release that migrated this database, or a newer one",
     MigrationOutOfOrder: "give the file the next free number",
+    LedgerForeign: "correct the database in SIDECAR_DATABASE_URL",
     LedgerUnreadable: "run `sidecar migrate` as the owner of the tables, then grant the roles to this user",
     RightsLost: "see “Restore a database of your own” in docs/operations.md",
     MigrationFileInvalid: "install this release again",
@@ -170,7 +173,7 @@ def _fix(error: StoreError, settings: Settings) -> str:
     if isinstance(error, DatabaseFull):
         return "make room on the database's disk"
     if isinstance(error, ServerUnsuitable):
-        return "use PostgreSQL 15 or newer with pg_trgm, btree_gin and unaccent (Debian: postgresql-contrib)"
+        return "use PostgreSQL 15 or newer with pg_trgm, btree_gin and unaccent (Debian: postgresql-contrib), in UTF-8"
     if isinstance(error, EmbeddedPostgresError):
         return f"see “The embedded Postgres does not start” in docs/operations.md, and {settings.data_dir}/postgres.log"
     if isinstance(error, DatabaseRefused | AccessRefused):

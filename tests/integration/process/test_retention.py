@@ -15,7 +15,8 @@ from sidecar.runtime.settings import Settings
 from store.accounting import receipts
 from store.accounting.receipts import NewReceipt, ReportedUsage
 from store.accounting.retention import deletion_time
-from store.db.postgres import Pools, installation, scoped, server_time, tenant_scoped
+from store.db.postgres import Pools, installation, scoped, tenant_scoped
+from store.db.server_checks import server_time
 from store.scope import Scope
 from store.tenancy import tenants
 from tests.support.store.notes import as_admin

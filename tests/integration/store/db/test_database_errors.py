@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from store.db.postgres import DatabaseRole, Pools, Transaction, check_server, installation, open_pools, scoped
+from store.db.postgres import DatabaseRole, Pools, Transaction, installation, open_pools, scoped
+from store.db.server_checks import check_server
 from store.errors import (
     AlreadyExists,
     DatabaseRefused,
@@ -118,12 +119,14 @@ async def test_server_version_and_extensions_are_recognised(opened: Pools) -> No
 class OtherServer:
     """A connection to a server that is not there: answers what `check_server` asks."""
 
-    def __init__(self, version: int, extensions: dict[str, str]) -> None:
+    def __init__(self, version: int, extensions: dict[str, str], encoding: str = "UTF8") -> None:
         self.version = version
         self.extensions = extensions
+        self.encoding = encoding
 
-    async def fetchrow(self, _query: str) -> dict[str, int]:
-        return {"version": self.version, "connections": 97}
+    async def fetchrow(self, _query: str, _extensions: list[str]) -> dict[str, object]:
+        found = {"version": self.version, "connections": 97, "encoding": self.encoding}
+        return found | {"elsewhere": [], "is_hidden": False}
 
     async def fetch(self, _query: str, names: list[str]) -> list[dict[str, str]]:
         return [{"name": name, "version": self.extensions[name]} for name in names if name in self.extensions]
@@ -133,11 +136,17 @@ NEEDED = {"pg_trgm": "1.6", "btree_gin": "1.3", "unaccent": "1.1"}
 
 
 @pytest.mark.parametrize(
-    ("version", "extensions", "problem"),
-    [(140011, NEEDED, "is 14"), (160000, {"pg_trgm": "1.6"}, "missing: btree_gin, unaccent")],
+    ("version", "extensions", "encoding", "problem"),
+    [
+        (140011, NEEDED, "UTF8", "is 14"),
+        (160000, {"pg_trgm": "1.6"}, "UTF8", "missing: btree_gin, unaccent"),
+        (180006, NEEDED, "SQL_ASCII", "encoding is SQL_ASCII"),
+    ],
 )
-async def test_unsuitable_server_is_refused(version: int, extensions: dict[str, str], problem: str) -> None:
-    server: Any = OtherServer(version, extensions)
+async def test_unsuitable_server_is_refused(
+    version: int, extensions: dict[str, str], encoding: str, problem: str
+) -> None:
+    server: Any = OtherServer(version, extensions, encoding)
     with pytest.raises(ServerUnsuitable, match=problem):
         await check_server(server)
 

@@ -15,7 +15,14 @@ import asyncpg
 import pytest
 
 from store.db.migrate import MigrationReport, Waiting, migrate, status
-from store.errors import DatabaseRefused, DatabaseUnavailable, MigrationEdited, MigrationFailed
+from store.errors import (
+    DatabaseRefused,
+    DatabaseUnavailable,
+    LedgerForeign,
+    MigrationEdited,
+    MigrationFailed,
+    ServerUnsuitable,
+)
 from tests.support.places import ROOT
 from tests.support.waiting import until
 
@@ -116,11 +123,53 @@ async def test_session_settings_of_a_file_do_not_reach_the_next(empty_database: 
     assert await tables(empty_database) == {"a", "schema_migrations"}
 
 
-async def test_time_limits_of_the_server_do_not_end_a_file(empty_database: str, tmp_path: Path) -> None:
-    connection = await asyncpg.connect(empty_database)
+async def set_everywhere(dsn: str, setting: str, *statements: str) -> None:
+    """Set a default of the database for later sessions, after running the statements."""
+    connection = await asyncpg.connect(dsn)
     name = await connection.fetchval("SELECT current_database()")
-    await connection.execute(f"ALTER DATABASE {name} SET statement_timeout = '500ms'")
+    for statement in (*statements, f"ALTER DATABASE {name} SET {setting}"):
+        await connection.execute(statement)
     await connection.close()
+
+
+async def test_tables_go_to_the_schema_public_also_if_the_user_has_another(empty_database: str, tmp_path: Path) -> None:
+    await set_everywhere(empty_database, "search_path = own, public", "CREATE SCHEMA own")
+    folder(tmp_path, "CREATE TABLE a (n int)")
+    await migrate(empty_database, tmp_path)
+    assert await tables(empty_database) == {"a", "schema_migrations"}
+
+
+async def test_database_of_a_program_with_a_table_of_the_same_name_is_refused(
+    empty_database: str, tmp_path: Path
+) -> None:
+    await fetch(empty_database, "CREATE TABLE schema_migrations (version varchar PRIMARY KEY)")
+    folder(tmp_path, "CREATE TABLE a (n int)")
+    for command in (migrate, status):
+        with pytest.raises(LedgerForeign, match="database of its own"):
+            await command(empty_database, tmp_path)
+    assert await tables(empty_database) == {"schema_migrations"}
+
+
+async def test_search_path_that_does_not_lead_to_the_tables_is_refused(empty_database: str, tmp_path: Path) -> None:
+    folder(tmp_path, "CREATE TABLE a (n int)")
+    await migrate(empty_database, tmp_path)
+    await set_everywhere(empty_database, "search_path = own")
+    with pytest.raises(ServerUnsuitable, match="search_path"):
+        await status(empty_database, tmp_path)
+
+
+async def test_extension_in_another_schema_is_refused_until_it_is_moved(empty_database: str, tmp_path: Path) -> None:
+    elsewhere = ("CREATE SCHEMA own", "CREATE EXTENSION pg_trgm SCHEMA own", "CREATE EXTENSION unaccent SCHEMA own")
+    await set_everywhere(empty_database, "search_path = public, own", *elsewhere)
+    with pytest.raises(ServerUnsuitable, match="ALTER EXTENSION pg_trgm SET SCHEMA public; ALTER EXTENSION unaccent"):
+        await migrate(empty_database, tmp_path)
+    await fetch(empty_database, "ALTER EXTENSION pg_trgm SET SCHEMA public")
+    await fetch(empty_database, "ALTER EXTENSION unaccent SET SCHEMA public")
+    await migrate(empty_database, tmp_path)
+
+
+async def test_time_limits_of_the_server_do_not_end_a_file(empty_database: str, tmp_path: Path) -> None:
+    await set_everywhere(empty_database, "statement_timeout = '500ms'")
     folder(tmp_path, "SELECT pg_sleep(0.6)", "SELECT pg_sleep(0.6)")
     assert (await migrate(empty_database, tmp_path)).applied == ("0001_step", "0002_step")
 
