@@ -47,10 +47,14 @@ def _safe(turn: HistoryTurn, tag: str, *, is_named: bool) -> HistoryTurn:
 
 
 def _named(turn: HistoryTurn) -> str:
-    """Return the text after the speaker's name, unless there is none or the text already begins with it."""
+    """Return the text after the speaker's name, which is not repeated, with every further line indented.
+
+    Without the indentation, a line such as "Ana: I agree" in another person's message would look like a message of Ana's.
+    """
     name = _name(turn)
-    is_named = not name or not turn.text.strip() or begins_with_name(turn.text, name)
-    return turn.text if is_named else f"{name}: {turn.text}"
+    if not name or not turn.text.strip():
+        return turn.text
+    return indented(turn.text if begins_with_name(turn.text, name) else f"{name}: {turn.text}")
 
 
 def _name(turn: HistoryTurn) -> str:
