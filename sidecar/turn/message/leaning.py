@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.turn.fitted.weights import LEANING, MAY_LEAN, RankerWeights
-from sidecar.turn.message.reading import Reading
+from sidecar.turn.message.reading import OWN, Reading
 from sidecar.turn.message.telling_words import telling_words
 from store.text.texts import fold
 
@@ -53,11 +53,10 @@ _BEGINNING_WORDS: Final = """
 _BEGINNING: Final = frozenset(map(fold, _BEGINNING_WORDS.split()))
 """First words of a message that continues what was said before."""
 
-_OWN_WORDS: Final = """
-    i my me mine we our us myself ich mein meine meinen meinem meiner mir mich wir unser unsere uns eu meu minha meus minhas nós
-    nosso nossa yo mi mis nosotros nuestro nuestra je j mon mes moi nous notre nos io mio mia miei mie noi nostro nostra
-"""
-_OWN: Final = frozenset(map(fold, _OWN_WORDS.split()))
+_GROUP_WORDS: Final = (
+    "we our us wir unser unsere uns nós nosso nossa nosotros nuestro nuestra nous notre nos noi nostro nostra"
+)
+_OWN: Final = OWN | frozenset(map(fold, _GROUP_WORDS.split()))
 """Words for the speaker: questions about oneself seldom refer to the turns just before."""
 
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

@@ -62,6 +62,12 @@ _GERMAN_WORDS: Final = """
     einer mein meine meinen meiner dein deine unser unsere hatte haben habe mit für von vom zum zur auf bei nach
 """
 _GERMAN: Final = frozenset(_GERMAN_WORDS.split())
+_OWN_WORDS: Final = """
+    i my me mine myself ich mein meine meinen meinem meiner mir mich eu meu minha meus minhas yo mi mis je j mon mes moi
+    io mio mia miei mie
+"""
+OWN: Final = frozenset(map(fold, _OWN_WORDS.split()))
+"""Words for the person who asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +165,7 @@ def message_reading(reading: Reading, leaning: float, prospects: Prospects) -> M
 
 def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
     """Return the parsed message. `speakers` are the thread's speakers by name. A message of only courtesies is kept whole."""
+    message = _without_asker(message, speakers)
     if len(message) > _HEAD_CHARS + _TAIL_CHARS:
         message = f"{message[:_HEAD_CHARS]}\n{message[-_TAIL_CHARS:]}"
     sentences = [text for text in _sentences(_ROLE.sub("", _WRAPPING.sub(" ", message))) if not _COURTESY.match(text)]
@@ -173,6 +180,17 @@ def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
         names=_names(whole, named),
         periods=named_in(whole, today),
     )
+
+
+def _without_asker(message: str, speakers: Iterable[str]) -> str:
+    """Return the message without the name of the person who asks ("Bob: when is it?"), unless they ask about themselves.
+
+    Otherwise recall would prefer what that person said, and rank what others said far lower.
+    """
+    asker, _, question = message.partition(":")
+    is_asked = bool(question.strip()) and fold(asker.strip()) in set(map(fold, filter(None, speakers)))
+    is_own = not OWN.isdisjoint(map(fold, _WORD.findall(question)))
+    return question.strip() if is_asked and not is_own else message
 
 
 def _sentences(text: str) -> Iterator[str]:

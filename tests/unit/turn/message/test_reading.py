@@ -30,6 +30,25 @@ def test_courtesies_do_not_change_the_reading(message: str) -> None:
     assert reading(message.format(question)).parts[0].words == reading(question).parts[0].words
 
 
+@pytest.mark.parametrize(
+    "question", ["When does Redis go to 7.4?", "Where do we sleep?", "thanks!", "What did Sam say?"]
+)
+def test_name_of_the_person_who_asks_does_not_change_the_reading(question: str) -> None:
+    for asker in SPEAKERS:
+        assert reading(f"{asker}: {question}") == reading(question)
+        assert reading(f" {asker.lower()}:{question}") == reading(question)
+
+
+@pytest.mark.parametrize("question", ["Where do I live?", "Wie heißt meine Tochter?", "Onde fica o meu carro?"])
+def test_person_who_asks_about_themselves_is_named(question: str) -> None:
+    assert reading(f"João Silva: {question}").named == {"joao silva"}
+
+
+def test_a_name_before_nothing_is_the_message() -> None:
+    assert reading("Sam:").named == {"sam"}
+    assert reading("Samuel: when is it?").parts[0].text == "Samuel: when is it?"
+
+
 @pytest.mark.parametrize("message", ["Thanks!", "Hello", "Please answer in one word."])
 def test_message_of_courtesies_only_is_unchanged(message: str) -> None:
     assert reading(message).parts[0].text == message
