@@ -90,7 +90,7 @@ def _recorded(name: str, file_records: Iterator[FileRecord | SkippedPiece]) -> I
         if is_memory(record.value) and not has_messages:
             raise NotConversations(name, f"{record.position} is a memory, not a message")
         has_messages = True
-        if not isinstance(record.value, dict) or "role" not in record.value:
+        if not openai_messages.is_message(record.value):
             yield from _conversation(name, record, f"{stem}:{record.number}")
             continue
         own_thread_id = _thread_of(record.value, stem)

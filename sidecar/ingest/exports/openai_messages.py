@@ -1,4 +1,6 @@
-"""Converts OpenAI-style messages, `{"role", "content", "tool_calls", "tool_call_id"}`, or Anthropic's blocks to turns."""
+"""Converts OpenAI-style messages, `{"role", "content", "tool_calls", "tool_call_id"}`, with Anthropic's or Bedrock's blocks, and
+the items of OpenAI's Responses API to turns.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -21,6 +23,9 @@ from sidecar.ingest.exports.message_parts import MessageContent, content_of, pla
 from sidecar.ingest.exports.records import FileRecord
 
 _EMPTY_CONTENTS: tuple[object, ...] = ("", None, [])
+_ITEM_ROLES: Mapping[str, Role] = {
+    "function_call": "assistant", "reasoning": "assistant", "function_call_output": "tool",
+}  # fmt: skip
 _TIMES = ("created_at", "said_at", "timestamp", "create_time", "created", "time")
 
 
@@ -28,17 +33,28 @@ def turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
     """Return the turn of a message. `number` is its place, which enters its id if it has none. Raises Unusable."""
     if not isinstance(message, Mapping):
         raise Unusable('it is not an object; write {"role": …, "content": …}')
-    role = ROLES.get(word(message.get("role")))
+    role = _role(message)
     if role is None:
         raise Unusable(f"its role is {message.get('role')!r}; use user, assistant, tool or system")
     turn_id = id_of(message.get("id"), conversation_id, number, message.get("role"), message.get("content"))
     content = _content(message, role, turn_id)
+    if message.get("type") == "reasoning":
+        raise Empty("it is a model's reasoning, which was not said")
     if not content.text and not content.parts:
         kind = Empty if message.get("content", ...) in _EMPTY_CONTENTS else Unusable
         raise kind('it is empty: it has no text, tool call or result; write its text under "content"')
     if content.parts and not content.text and all(part["type"] == "tool_result" for part in content.parts):
         role = "tool"
     return ImportedTurn(turn_id, role, content.text, word(message.get("name")), _time(message), content.parts)
+
+
+def is_message(value: object) -> bool:
+    """Return whether the value is a single message or item, of a known role or not."""
+    return isinstance(value, Mapping) and ("role" in value or word(value.get("type")) in _ITEM_ROLES)
+
+
+def _role(message: Mapping[str, Any]) -> Role | None:
+    return ROLES.get(word(message.get("role"))) or _ITEM_ROLES.get(word(message.get("type")))
 
 
 def conversation(name: str, record: FileRecord, default_id: str) -> Iterator[Conversation | SkippedPiece]:
@@ -59,6 +75,10 @@ def _turns(name: str, record: FileRecord, thread_id: str) -> Iterator[ImportedTu
 
 
 def _content(message: Mapping[str, Any], role: Role, turn_id: str) -> MessageContent:
+    if message.get("type") == "function_call":
+        return content_of([message], turn_id)
+    if message.get("type") == "function_call_output":
+        return MessageContent("", (tool_result(str(message.get("call_id")), plain_text(message.get("output"))),))
     if role == "tool":
         call_id = message.get("tool_call_id") or f"function:{message.get('name') or turn_id}"
         return MessageContent("", (tool_result(str(call_id), plain_text(message.get("content"))),))

@@ -156,6 +156,52 @@ def test_anthropic_blocks_and_old_function_calls_become_the_same_parts() -> None
     ]
 
 
+def test_bedrock_blocks_become_the_same_parts() -> None:
+    use = {"toolUse": {"toolUseId": "u1", "name": "search", "input": {"from": "YYZ"}}}
+    answer = {"toolResult": {"toolUseId": "u1", "content": [{"text": "two"}, {"json": {"n": 2}}], "status": "success"}}
+    said = turns(
+        {
+            "role": "user",
+            "content": [{"text": "Flights?"}, {"image": {"format": "png"}}, {"document": {"name": "plan"}}],
+        },
+        {
+            "role": "assistant",
+            "content": [{"reasoningContent": {"reasoningText": {"text": "hm"}}}, {"text": "Yes."}, use],
+        },
+        {"role": "user", "content": [answer, {"cachePoint": {"type": "default"}}]},
+        {"role": "user", "content": [{"guardContent": {"text": {"text": "Book it."}}}]},
+    )
+    call = {"type": "tool_call", "id": "u1", "name": "search", "arguments": {"from": "YYZ"}}
+    result = {"type": "tool_result", "id": "u1", "content": 'two\n{"n": 2}'}
+    assert [(turn.role, turn.text, turn.parts) for turn in said] == [
+        ("user", "Flights?\n\n[image]\n\n[document: plan]", ()),
+        ("assistant", "Yes.", (call,)),
+        ("tool", "", (result,)),
+        ("user", "Book it.", ()),
+    ]
+
+
+def test_items_of_the_responses_api_become_the_same_parts() -> None:
+    items = (
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Flights?"}]},
+        {"type": "reasoning", "id": "r1", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {"type": "function_call", "id": "f1", "call_id": "c1", "name": "search", "arguments": '{"from": "YYZ"}'},
+        {"type": "function_call_output", "call_id": "c1", "output": "[1, 2]"},
+    )
+    call = {"type": "tool_call", "id": "c1", "name": "search", "arguments": {"from": "YYZ"}}
+    result = {"type": "tool_result", "id": "c1", "content": "[1, 2]"}
+    for data in (jsonl(*items), jsonl({"messages": items})):
+        (conversation,), skipped = read(data)
+        assert [(turn.role, turn.text, turn.parts) for turn in conversation.turns] == [
+            ("user", "Flights?", ()),
+            ("assistant", "", (call,)),
+            ("tool", "", (result,)),
+        ]
+        assert [(piece.reason, piece.is_lost) for piece in skipped] == [
+            ("it is a model's reasoning, which was not said", False)
+        ]
+
+
 def test_images_and_files_leave_a_placeholder() -> None:
     (turn,) = turns(
         {
