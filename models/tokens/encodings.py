@@ -34,7 +34,7 @@ _UNBOUNDED = 1_000_000_000
 # A batch call starts a thread; for fewer texts, single calls are cheaper.
 _BATCH_FROM = 8
 
-# o200k_harmony differs from o200k_base only in special tokens, which are never used here.
+# o200k_harmony differs from o200k_base only in special tokens, which are never used here: one copy in memory serves both.
 _RANKS: Final[dict[EncodingName, str]] = {
     "o200k_base": "o200k_base",
     "o200k_harmony": "o200k_base",
@@ -69,14 +69,14 @@ def count(texts: Sequence[str], encoding: EncodingName) -> list[int]:
         return [count_one(text, encoding) for text in texts]
     with named_refusals():
         # One thread: a turn must not take the cores of concurrent turns.
-        counts: list[int] = toktok.batch_count(texts, encoding, threads=1)
+        counts: list[int] = toktok.batch_count(texts, _RANKS[encoding], threads=1)
     return counts
 
 
 def count_one(text: str, encoding: EncodingName) -> int:
     """Return the exact number of tokens of one text, as `count` does."""
     with named_refusals():
-        total: int = toktok.truncate(text, _UNBOUNDED, encoding)[1]
+        total: int = toktok.truncate(text, _UNBOUNDED, _RANKS[encoding])[1]
     return total
 
 

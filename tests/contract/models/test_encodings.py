@@ -84,6 +84,18 @@ def test_a_disagreement_between_the_tokenizers_is_an_error(monkeypatch: pytest.M
         encodings.verify("o200k_base")
 
 
+def test_encodings_with_the_same_ranks_share_one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+
+    def truncate(text: str, _most: int, encoding: str) -> tuple[str, int]:
+        loaded.append(encoding)
+        return text, 1
+
+    monkeypatch.setattr("toktok.truncate", truncate)
+    encodings.warm()
+    assert set(loaded) == {"o200k_base", "cl100k_base"}
+
+
 def test_the_reference_refuses_a_lone_surrogate_too() -> None:
     with pytest.raises(UncountableText):
         encodings.reference_count("ok \ud83d!", "o200k_base")
