@@ -29,11 +29,11 @@ _MONTHS: Final = (
 )
 _NUMBER_OF: Final = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
 # Words that usually mean something else; a day, a year or a preposition next to one makes it a month.
-_DOUBTFUL: Final = frozenset(["may", "march", "mar", "mars", "jan", "sep", "marco", "mai"])
+_DOUBTFUL: Final = frozenset(["may", "march", "mar", "mars", "jan", "sep", "sept", "marco", "mai"])
 _DAYS_AGO: Final = {
     "today": 0, "heute": 0, "hoje": 0, "hoy": 0, "aujourd'hui": 0, "今日": 0, "今天": 0,
-    "yesterday": 1, "gestern": 1, "ontem": 1, "ayer": 1, "hier": 1, "昨日": 1, "昨天": 1,
-    "vorgestern": 2, "anteontem": 2, "anteayer": 2, "一昨日": 2, "前天": 2,
+    "day before yesterday": 2, "yesterday": 1, "gestern": 1, "ontem": 1, "ayer": 1, "hier": 1, "昨日": 1, "昨天": 1,
+    "vorgestern": 2, "anteontem": 2, "anteayer": 2, "antes de ayer": 2, "avant-hier": 2, "一昨日": 2, "前天": 2,
 }  # fmt: skip
 _WITH_HIER_AS_HERE: Final = frozenset(["de", "nl"])
 _WEEKS_AGO: Final = {
@@ -56,6 +56,27 @@ _YEARS_AGO: Final = {
     "last year": 1, "letztes jahr": 1, "letzten jahr": 1, "ano passado": 1, "año pasado": 1, "année dernière": 1, "去年": 1,
 }  # fmt: skip
 
+_WEEKDAYS: Final = (
+    "monday montag segunda lunes lundi",
+    "tuesday dienstag terça martes mardi",
+    "wednesday mittwoch quarta miércoles mercredi",
+    "thursday donnerstag quinta jueves jeudi",
+    "friday freitag sexta viernes vendredi",
+    "saturday samstag sonnabend sábado samedi",
+    "sunday sonntag domingo dimanche",
+)
+_NUMBERS: Final = (
+    "a,an,one,ein,eine,einem,einer,einen,un,una,um,uma,une", "two,a couple of,zwei,dos,dois,duas,deux",
+    "three,drei,tres,três,trois", "four,vier,cuatro,quatro,quatre", "five,fünf,cinco,cinq", "six,sechs,seis",
+    "seven,sieben,siete,sete,sept", "eight,acht,ocho,oito,huit", "nine,neun,nueve,nove,neuf", "ten,zehn,diez,dez,dix",
+    "eleven,elf,once,onze", "twelve,zwölf,doce,doze,douze",
+)  # fmt: skip
+_UNITS: Final = {
+    1: "days day tagen tag días día dias dia jours jour",
+    7: "weeks week wochen woche semanas semana semaines semaine",
+    30: "months month monaten monat meses mes mês mois",
+    365: "years year jahren jahr años año anos ano ans an",
+}
 _NAMES = "|".join(sorted(_NUMBER_OF, key=len, reverse=True))
 _DAY = r"(?P<{0}>\d{{1,2}})(?:st|nd|rd|th|\.|er)?"
 _YEAR = r"(?:,? (?:de |del )?(?P<{0}>(?:19|20)\d\d))?"
@@ -68,9 +89,20 @@ _MONTH_ALONE = re.compile(
 _ISO = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?\b")
 _EAST = re.compile(r"(?:(?P<year>(?:19|20)\d\d)年)?(?P<month>1[0-2]|[1-9])月(?:(?P<day>[1-3]?\d)日)?")
 _YEAR_ALONE = re.compile(r"(?<![\d-])(?:19|20)\d\d(?![\d-])")
-_AGO = re.compile(r"\b(?P<count>\d{1,2}|a|one|two|three) (?P<unit>day|week|month)s? ago\b")
-_COUNTS: Final = {"a": 1, "one": 1, "two": 2, "three": 3}
-_UNIT_DAYS: Final = {"day": 1, "week": 7, "month": 30}
+_NUMBERED: Final = re.compile(r"\b(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>(?:19|20)\d\d)\b")
+_WEEKDAY_OF: Final = {name: day for day, names in enumerate(_WEEKDAYS) for name in names.split()}
+_WEEKDAY = rf"(?P<{{0}}>{'|'.join(_WEEKDAY_OF)})"
+_LAST_WEEKDAY = re.compile(
+    rf"\b(?:last|past|letzte[nr]?|vorige[nr]?|vergangene[nr]?|pasado|últim[ao]) {_WEEKDAY.format('after')}\b(?! (?:of|in|im)\b)"
+    rf"|\b{_WEEKDAY.format('before')}(?:-feira)? (?:pasado|passad[ao]|dernier)\b"
+)
+_COUNTS: Final = {name: count for count, names in enumerate(_NUMBERS, 1) for name in names.split(",")}
+_UNIT_DAYS: Final = {name: days for days, names in _UNITS.items() for name in names.split()}
+_AMOUNT = rf"(?P<{{0}}>\d{{{{1,2}}}}|{'|'.join(_COUNTS)}) (?P<{{1}}>{'|'.join(_UNIT_DAYS)})"
+_AGO = re.compile(
+    rf"\b{_AMOUNT.format('count', 'unit')} ago\b"
+    rf"|\b(?:vor|hace|há|il y a) {_AMOUNT.format('number', 'measure')}\b"
+)
 _AFTER_DAYS, _YEAR_DAYS = 31, 365.25
 
 
@@ -111,7 +143,7 @@ def named_in(text: str, today: date) -> tuple[Period, ...]:
 
 def _all(text: str, today: date) -> Iterator[Period]:
     rest = text
-    for pattern in (_ISO, _DAY_FIRST, _MONTH_FIRST, _EAST, _MONTH_ALONE):
+    for pattern in (_ISO, _NUMBERED, _DAY_FIRST, _MONTH_FIRST, _EAST, _MONTH_ALONE):
         for match in pattern.finditer(rest):
             yield from _dated(match, today)
         rest = pattern.sub(lambda match: " " if _is_month(match) else match[0], rest)
@@ -153,10 +185,13 @@ def _relative(text: str, today: date) -> Iterator[Period]:
         if match[0] != "hier" or language_of(text) not in _WITH_HIER_AS_HERE:
             period_of, ago = _SPAN_OF[match[0]]
             yield period_of(today, ago)
+    for match in _LAST_WEEKDAY.finditer(text):
+        weekday = _WEEKDAY_OF[match["after"] or match["before"]]
+        yield _day(today, (today.weekday() - weekday - 1) % 7 + 1)
     for match in _AGO.finditer(text):
-        count = _COUNTS.get(match["count"]) or int(match["count"])
-        slack = _UNIT_DAYS[match["unit"]] // 2
-        middle = today - timedelta(count * _UNIT_DAYS[match["unit"]])
+        count, unit_days = match["count"] or match["number"], _UNIT_DAYS[match["unit"] or match["measure"]]
+        slack = unit_days // 2
+        middle = today - timedelta((_COUNTS.get(count) or int(count)) * unit_days)
         yield Period(middle - timedelta(slack), middle + timedelta(slack))
 
 

@@ -23,7 +23,6 @@ from sidecar.turn.message.leaning import message_form
 from sidecar.turn.message.reading import Reading
 from sidecar.turn.message.telling_words import telling_words
 from sidecar.turn.message.wording import word_shares
-from store.text.calendar_words import CALENDAR_WORDS
 from store.text.texts import fold
 from store.text.words import STOP_WORDS
 
@@ -80,11 +79,10 @@ def personal_odds(
 def hold_name(reading: Reading, texts: Sequence[str]) -> NDArray[np.bool_]:
     """Return whether each text holds a name in the message (`Reading.names`) and another of its words in any form.
 
-    Only the first 1,000 characters are searched for names. A name must be capitalised there and may have an ending "s". Names of
-    days and months do not count.
+    Only the first 1,000 characters are searched for names. A name must be capitalised there and may have an ending "s".
     """
     names = {spelling for spellings in reading.names for spelling in spellings}
-    spelt = {one.removesuffix("s") for one in names - STOP_WORDS if not {one, one.removesuffix("s")} & CALENDAR_WORDS}
+    spelt = {one.removesuffix("s") for one in names - STOP_WORDS}
     others = [word for word in reading.words if word not in names]
     spelt = {one for one in spelt if len(one) >= _LEAST_NAME_CHARS}
     if not spelt or not others:

@@ -14,6 +14,7 @@ from typing import Final
 
 from models.embedding.vector_parts import MINILM
 from sidecar.turn.message.periods import Period, named_in
+from store.text.calendar_words import CALENDAR_WORDS
 from store.text.texts import fold, query_words
 from store.text.words import STOP_WORDS
 
@@ -215,7 +216,8 @@ def _questions(sentences: Sequence[str], whole: str) -> list[str]:
 
 
 def _names(text: str, named: Collection[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the search spellings of words capitalised inside a sentence, which are names, except those in `named`.
+    """Return the search spellings of words capitalised inside a sentence, which are names, except those in `named`, days and
+    months.
 
     For a German text the result is empty, since German capitalises every noun.
     """
@@ -226,7 +228,8 @@ def _names(text: str, named: Collection[str]) -> tuple[tuple[str, ...], ...]:
     for token in written:
         word = token.strip(_MARKS)
         is_inside = before[-1].islower() or before[-1] == ","
-        if is_inside and word[:1].isupper() and word[1:2].islower() and _bare(word) not in named:
+        is_name = is_inside and word[:1].isupper() and word[1:2].islower() and _bare(word) not in named
+        if is_name and {fold(word), fold(word).removesuffix("s")}.isdisjoint(CALENDAR_WORDS):
             names.append(tuple(query_words(_bare(word))))
         before = token
     return tuple(dict.fromkeys(names))

@@ -147,3 +147,9 @@ def test_a_name_is_known_in_another_spelling(written: str) -> None:
 def test_a_word_that_only_resembles_a_name_is_not_taken_for_it(written: str) -> None:
     speakers = ["Karina", "Muhhamed", "Melanie", "Nebraas"]
     assert not read(f"Who likes {written} food?", speakers=speakers, today=TODAY).named
+
+
+@pytest.mark.parametrize("when", ["on Tuesday", "in October", "on Mondays", "el Jueves pasado"])
+def test_days_and_months_are_no_names(when: str) -> None:
+    assert reading(f"What did we buy {when}?").names == ()
+    assert reading(f"What did Marta buy {when}?").names == (("marta",),)
