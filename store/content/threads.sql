@@ -31,7 +31,8 @@ UPDATE threads SET turn_count = turn_count + :turns, token_count = token_count +
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;
 
 -- name: history
--- The newest turns within a number of tokens and turns, but always the last user turn and every turn after it.
+-- The newest turns within a number of tokens and turns, but always the last user turn and every turn after it. The first one has no
+-- tokens before it if all turns before it are left out.
 WITH thread AS (
     SELECT token_count, turn_count FROM threads
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
@@ -50,9 +51,15 @@ WITH thread AS (
 ), start AS (
     SELECT least(coalesce((SELECT position FROM last_user), 2147483647),
         greatest((SELECT position FROM in_window), (SELECT turn_count FROM thread) - :window_turns::int + 1)) AS position
+), earlier AS (
+    SELECT position FROM turns
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position < (SELECT position FROM start)
+        AND client_turn_id <> :client_turn_id AND NOT (text = '' AND parts = '[]')
+    ORDER BY position DESC LIMIT 1
 )
 SELECT turn_id, client_turn_id, position, role, speaker, text, parts, said_at, o200k_tokens, cl100k_tokens, is_imported,
-    tokens_through - o200k_tokens AS tokens_before
+    CASE WHEN lag(position) OVER (ORDER BY position) IS NULL AND NOT EXISTS (SELECT FROM earlier) THEN 0
+        ELSE tokens_through - o200k_tokens END AS tokens_before
 FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position >= (SELECT position FROM start)
     AND client_turn_id <> :client_turn_id AND NOT (text = '' AND parts = '[]')

@@ -68,7 +68,7 @@ def read(turns: Sequence[HistoryTurn], meter: TokenCounter) -> History:
     """Return the thread split at its last exchange, which begins with the last turn in which the user speaks."""
     by_id = {turn.id: turn for turn in turns}
     paired = pair([turn for turn in by_id.values() if not turn.fault])
-    units = _counted_as_paired(paired.units, by_id, meter)
+    units = _from_beginning(_counted_as_paired(paired.units, by_id, meter), turns)
     opening = next((place for place in range(len(units) - 1, -1, -1) if _user_speaks(units[place])), len(units) - 1)
     split = max(0, opening)
     return History(units[split:], units[:split][::-1], paired, tuple(turn for turn in by_id.values() if turn.fault))
@@ -87,6 +87,14 @@ def _counted_as_paired(
     }
     turns = [tuple(recounted.get(turn.id, turn) for turn in unit.turns) for unit in units]
     return tuple(Unit(one, sum(turn.tokens for turn in one)) for one in turns)
+
+
+def _from_beginning(units: tuple[Unit, ...], turns: Sequence[HistoryTurn]) -> tuple[Unit, ...]:
+    """Return the units, the first with no tokens before it if the turns begin with the thread: earlier turns are not sent."""
+    if not units or turns[0].tokens_before:
+        return units
+    first = replace(units[0].turns[0], tokens_before=0)
+    return (Unit((first, *units[0].turns[1:]), units[0].tokens), *units[1:])
 
 
 def _user_speaks(unit: Unit) -> bool:

@@ -61,6 +61,14 @@ async def test_turns_are_returned_as_written(pools: Pools) -> None:
     assert (turn.o200k_tokens, turn.cl100k_tokens) == (7, 8)
 
 
+async def test_first_turn_to_send_has_no_tokens_before_it(pools: Pools) -> None:
+    await append(pools, *map(a_turn, range(1, 5)))
+    without_first = HistoryWindow(WIDE.tokens, WIDE.turns, "c1")
+    assert [turn.tokens_before for turn in await history(pools)] == [0, 10, 20, 30]
+    assert [turn.tokens_before for turn in await history(pools, without_first)] == [0, 20, 30]
+    assert [turn.tokens_before for turn in await history(pools, HistoryWindow(WIDE.tokens, 2, "c1"))] == [20, 30]
+
+
 async def test_appending_again_changes_nothing_and_returns_the_same_turns(pools: Pools) -> None:
     first = await append(pools, a_turn(1), a_turn(2))
     again = await append(pools, a_turn(1, text="other words"), a_turn(2), a_turn(3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -323,6 +324,13 @@ def test_window_of_many_short_turns_moves_by_half_of_the_turns_that_it_may_hold(
     assert max(lengths) <= 50
     assert min(lengths[26:]) >= 24
     assert len(set(starts)) <= 1 + 300 // 25 + 300 * 10 // 1_024
+
+
+@pytest.mark.parametrize("first", [{"parts": (a_result("gone"),), "text": ""}, {"fault": "its text is unreadable"}])
+def test_window_reaches_the_beginning_of_a_thread_whose_first_turn_cannot_be_sent(first: dict[str, Any]) -> None:
+    beginning, *others = long_talk(8, 50)
+    window = window_of(fitted(history=(replace(beginning, role="tool", **first), *others)))
+    assert window == [turn.id for turn in others]
 
 
 def test_narrow_window_is_not_aligned() -> None:
