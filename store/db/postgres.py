@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ _sql = queries.load(__file__)
 
 _RECOVERY_DEADLINE_S = 2.0
 _CLOSE_DEADLINE_S = 5.0
+_REFUSED_PAUSE_S = 0.05  # each attempt costs the server a process
 _IDLE_S = 3600.0  # a new connection doubles a turn's time: its query plans must be made again
 _REACHING = " SET LOCAL citus.propagate_set_commands = 'local';"
 _JSONB_VERSION = b"\x01"  # the first byte of a jsonb value on the wire
@@ -105,10 +107,21 @@ class Pool:
         deadline_s = self._wait_s if self._is_taken() else self._acquire_deadline_s
         with driver_errors():
             try:
-                return await self._connections.acquire(timeout=deadline_s)
+                return await self._acquire(deadline_s)
             except TimeoutError as error:
                 kind = DatabaseBusy if self._is_taken() else DatabaseUnavailable
                 raise kind(f"no connection within {deadline_s:g} s") from error
+
+    async def _acquire(self, deadline_s: float) -> PooledConnection:
+        """Return a connection; while the server refuses further ones, wait for one that the pool has."""
+        give_up_at = time.monotonic() + self._wait_s
+        while True:
+            try:
+                return await self._connections.acquire(timeout=deadline_s)
+            except asyncpg.TooManyConnectionsError:
+                if not self._connections.get_size() or time.monotonic() >= give_up_at:
+                    raise
+            await asyncio.sleep(_REFUSED_PAUSE_S)
 
     def _is_taken(self) -> bool:
         """Return whether every connection up to the limit is in use. One that is still being opened does not count."""

@@ -41,6 +41,7 @@ from store.db.server_checks import check_server, server_time
 from store.embedded import disk
 from store.errors import (
     AccessRefused,
+    DatabaseBusy,
     DatabaseFull,
     DatabaseRefused,
     EmbeddedPostgresError,
@@ -73,6 +74,7 @@ _RENEW_BEFORE = timedelta(days=7)
 _LEAST_FREE_BYTES = 64 * 2**20  # four files of the database's log
 _ENGLISH = "the installed all-MiniLM-L6-v2, offline; for languages other than English, multilingual finds more"
 _MANY = "the installed all-MiniLM-L6-v2 and multilingual-e5-small, offline"
+_MORE_CONNECTIONS = "raise max_connections, set smaller pools (SIDECAR_TURN_POOL_SIZE), or put a pooler in between"
 _FIXES = {
     MigrationEdited: "restore the released file: install this release again; put changes into a new file",
     MigrationMissing: "install the release that migrated this database, or a newer one",
@@ -172,6 +174,8 @@ def _fix(error: StoreError, settings: Settings) -> str:
     """Return the fix for an unusable database."""
     if isinstance(error, DatabaseFull):
         return "make room on the database's disk"
+    if isinstance(error, DatabaseBusy):
+        return _MORE_CONNECTIONS
     if isinstance(error, ServerUnsuitable):
         return "use PostgreSQL 15 or newer with pg_trgm, btree_gin and unaccent (Debian: postgresql-contrib), in UTF-8"
     if isinstance(error, EmbeddedPostgresError):
@@ -196,10 +200,9 @@ def _disk(free_bytes: int, data_dir: Path) -> Finding:
 def _connections(settings: Settings, accepted: int) -> Finding:
     count = count_of(settings.processes, cores=cores(), is_linux=sys.platform == "linux")
     needed = most_connections(settings, count)
-    fix = "raise max_connections, set smaller pools (SIDECAR_TURN_POOL_SIZE), or put a pooler in between"
     is_well = needed <= accepted
     detail = f"the server accepts {accepted}, and this service may open {needed}"
-    return Finding("connections", is_well=is_well, detail=detail, fix="" if is_well else fix)
+    return Finding("connections", is_well=is_well, detail=detail, fix="" if is_well else _MORE_CONNECTIONS)
 
 
 def _clock(theirs: datetime) -> Finding:

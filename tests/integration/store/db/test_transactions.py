@@ -223,6 +223,23 @@ async def test_full_pool_refuses_a_turn_soon_but_a_new_connection_may_take_longe
     await pools.close()
 
 
+async def test_connections_are_shared_if_the_server_accepts_fewer_than_the_pool_may_open(dsn: str) -> None:
+    async def select(pools: Pools) -> object:
+        async with installation(pools.turn) as connection:
+            return await connection.fetchval("SELECT 1 FROM pg_sleep(0.02)")
+
+    name = f"few_{os.getpid()}"
+    await as_admin(dsn, f"CREATE ROLE {name} LOGIN CONNECTION LIMIT 2 IN ROLE sidecar_app")
+    pools = await open_pools(dsn.replace("//postgres@", f"//{name}@"), CONFIG)  # one connection for background work
+    assert await asyncio.gather(*(select(pools) for _ in range(20))) == [1] * 20
+    await pools.close()
+
+    await as_admin(dsn, f"ALTER ROLE {name} CONNECTION LIMIT 0")
+    with pytest.raises(DatabaseBusy, match="53300"):
+        await open_pools(dsn.replace("//postgres@", f"//{name}@"), CONFIG)
+    await as_admin(dsn, f"DROP ROLE {name}")
+
+
 async def test_lost_connection_fails_once_and_the_next_transaction_works(dsn: str, opened: Pools) -> None:
     others = f"SELECT count(pg_terminate_backend(pid)) {OURS} AND application_name = 'context-sidecar'"
 
