@@ -6,10 +6,12 @@ This is done once per turn, before the sources are queried. `rank` compares cand
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Final
 
 from models.embedding.vector_parts import MINILM
@@ -63,6 +65,7 @@ _GERMAN_WORDS: Final = """
     einer mein meine meinen meiner dein deine unser unsere hatte haben habe mit für von vom zum zur auf bei nach
 """
 _GERMAN: Final = frozenset(_GERMAN_WORDS.split())
+_ENDS: Final = ("", *".!?:;¿¡\n")  # before the first word of a sentence
 _OWN_WORDS: Final = """
     i my me mine myself ich mein meine meinen meinem meiner mir mich eu meu minha meus minhas yo mi mis je j mon mes moi
     io mio mia miei mie
@@ -175,9 +178,9 @@ def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
     parts = [_part(text, named) for text in (whole, *_questions(sentences, whole))]
     return Reading(
         parts=tuple(dict.fromkeys(parts)),
-        speakers=frozenset(fold(name) for name in speakers if name),
-        named=frozenset(named.values()),
-        name_words=frozenset(word for name in named.values() for word in query_words(name)),
+        speakers=frozenset(map(folded_words, speakers)) - {""},
+        named=frozenset().union(*named.values()),
+        name_words=frozenset(word for names in named.values() for name in names for word in query_words(name)),
         names=_names(whole, named),
         periods=named_in(whole, today),
     )
@@ -189,7 +192,7 @@ def _without_asker(message: str, speakers: Iterable[str]) -> str:
     Otherwise recall would prefer what that person said, and rank what others said far lower.
     """
     asker, _, question = message.partition(":")
-    is_asked = bool(question.strip()) and fold(asker.strip()) in set(map(fold, filter(None, speakers)))
+    is_asked = bool(question.strip()) and folded_words(asker) in {folded_words(name) for name in speakers} - {""}
     is_own = not OWN.isdisjoint(map(fold, _WORD.findall(question)))
     return question.strip() if is_asked and not is_own else message
 
@@ -240,19 +243,39 @@ def _bare(word: str) -> str:
     return _POSSESSIVE.sub("", word)
 
 
-def _named(text: str, speakers: Iterable[str]) -> dict[str, str]:
-    """Return the words of the text that name a speaker, mapped to the speaker's folded name."""
-    known = {word: fold(name) for name in speakers for word in fold(name).split() if len(word) > 1}
-    named = {}
-    for written in dict.fromkeys(_WORD.findall(text)) if known else ():
-        word = fold(written)
-        if word in known:
-            named[written] = known[word]
-        elif written[:1].isupper() and word not in STOP_WORDS:
-            near = [name for name in known if _is_misspelt(word, name)]
-            if near:
-                named[written] = known[near[0]]
-    return named
+def _named(text: str, speakers: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the words of the text that name speakers, mapped to the folded names of these speakers.
+
+    A word of several names ("Ana") names those of whom the text has the most words. A stop word ("the", "von", "will") is a
+    name only if it is capitalised inside a sentence.
+    """
+    known: dict[str, set[str]] = {}
+    for name in map(folded_words, speakers):
+        for word in name.split():
+            known.setdefault(word, set()).update([name] if len(word) > 1 else [])
+    found: dict[str, Collection[str]] = {}
+    for match in _WORD.finditer(text) if known else ():
+        found[match[0]] = found.get(match[0]) or _bearers(text, match, known)
+    counts = Counter(name for names in found.values() for name in names)
+    most = {written: max(map(counts.__getitem__, names)) for written, names in found.items() if names}
+    return {written: frozenset(name for name in found[written] if counts[name] == top) for written, top in most.items()}
+
+
+@lru_cache(maxsize=20_000)
+def folded_words(text: str) -> str:
+    """Return the folded words of a text, joined by single spaces, to compare names."""
+    return " ".join(_WORD.findall(fold(text)))
+
+
+def _bearers(text: str, match: re.Match[str], known: Mapping[str, Collection[str]]) -> Collection[str]:
+    """Return the names that have this word of the text, or else one that it misspells; none for a stop word."""
+    written, word = match[0], fold(match[0])
+    is_capital = written[:1].isupper()
+    if word in STOP_WORDS and not (is_capital and text[: match.start()].rstrip()[-1:] not in _ENDS):
+        return ()
+    if word in known or word in STOP_WORDS or not is_capital:
+        return known.get(word, ())
+    return next((names for name, names in known.items() if _is_misspelt(word, name)), ())
 
 
 def _is_misspelt(word: str, name: str) -> bool:
@@ -280,11 +303,11 @@ def is_one_edit(one: str, other: str) -> bool:
     return rest[1:] == longer[1:] or (rest[:2] == longer[1::-1] and rest[2:] == longer[2:])
 
 
-def _part(text: str, named: dict[str, str]) -> QuestionPart:
+def _part(text: str, named: Mapping[str, Collection[str]]) -> QuestionPart:
     words: list[str] = []
     for word in query_words(text):
-        misspelt = next((name for written, name in named.items() if fold(written) == word), None)
-        words += query_words(misspelt) if misspelt else [word]
+        names = next((names for written, names in named.items() if fold(written) == word), ())
+        words += [part for name in sorted(names) for part in query_words(name)] or [word]
     bare = text
     for written in named:
         bare = re.sub(rf"\b{re.escape(written)}(?:['’]s)?\b", "", bare)

@@ -6,11 +6,9 @@ not used. `budget` decides which candidates fit.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import repeat
 from typing import Final, NamedTuple
 
@@ -23,13 +21,11 @@ from sidecar.turn.fitted.calibration import CALIBRATION, HOLDS, HOLDS_BY_WORDS
 from sidecar.turn.fitted.weights import BY_VECTORS, BY_WORDS, RankerWeights
 from sidecar.turn.message.breadth import stretched
 from sidecar.turn.message.leaning import OwnEvidence, keeping_best, leaning
-from sidecar.turn.message.reading import Reading
+from sidecar.turn.message.reading import Reading, folded_words
 from sidecar.turn.ranking.holding import KindMatch, holding_features, holdings
 from sidecar.turn.ranking.text_form import forms_of
 from store.text.marks import READ_CHARS
-from store.text.texts import fold
 
-_WORD = re.compile(r"\w+")
 _HALF: Final = 0.5
 _LEAST: Final = 1e-6
 
@@ -268,10 +264,10 @@ def _about(reading: Reading, candidates: Sequence[Candidates]) -> Iterator[froze
     """Yield for each candidate the folded names of the speakers it is about."""
     for one in candidates:
         if one.kind is CandidateKind.TURN:
-            folded = {speaker: frozenset({_folded(speaker)} if speaker else ()) for speaker in set(one.speakers)}
+            folded = {speaker: frozenset({folded_words(speaker)} if speaker else ()) for speaker in set(one.speakers)}
             yield from map(folded.__getitem__, one.speakers)
         elif one.kind is CandidateKind.FACT:
-            padded = (f" {_folded(text[:READ_CHARS])} " for text in one.texts)
+            padded = (f" {folded_words(text[:READ_CHARS])} " for text in one.texts)
             yield from (frozenset(name for name in reading.speakers if f" {name} " in words) for words in padded)
         else:
             yield from repeat(frozenset(), len(one.ids))
@@ -313,12 +309,6 @@ def _nearness(reading: Reading, candidates: Candidates) -> _Matrix:
     if not candidates.days or not reading.periods:
         return np.zeros(len(candidates.ids))
     return np.array([max(period.nearness(day) for period in reading.periods) for day in candidates.days])
-
-
-@lru_cache(maxsize=20_000)
-def _folded(head: str) -> str:
-    """Return the folded words of a text, joined by single spaces, to compare names."""
-    return " ".join(_WORD.findall(fold(head)))
 
 
 def _probabilities(logits: _Matrix) -> _Matrix:

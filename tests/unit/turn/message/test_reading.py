@@ -153,3 +153,33 @@ def test_a_word_that_only_resembles_a_name_is_not_taken_for_it(written: str) -> 
 def test_days_and_months_are_no_names(when: str) -> None:
     assert reading(f"What did we buy {when}?").names == ()
     assert reading(f"What did Marta buy {when}?").names == (("marta",),)
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        ("What did Ana say?", {"ana lima", "ana reis"}),
+        ("What did Ana Reis say?", {"ana reis"}),
+        ("What do the Reis say?", {"ana reis"}),
+        ("What did Jean-Luc and O'Brien agree on?", {"jean luc moreau", "sinead o brien"}),
+        ("What did Will pay?", {"will"}),
+        ("Kim's plan?", {"kim"}),
+        ("Will the plan of Will work? Will it?", {"will"}),
+        ("Will you pay the boss an advance?", {"the boss"}),
+        ("Wo war der Hund von Max?", set()),
+        ("What is the name of an apple?", set()),
+    ],
+)
+def test_speakers_are_named_by_any_telling_part_of_their_names(message: str, named: set[str]) -> None:
+    speakers = (
+        "Ana Lima",
+        "Ana Reis",
+        "Jean-Luc Moreau",
+        "Sinead O'Brien",
+        "Will",
+        "Kim",
+        "The Boss",
+        "Ursula von der Leyen",
+        "An Ho",
+    )
+    assert read(message, speakers=speakers, today=TODAY).named == named

@@ -98,6 +98,15 @@ def test_naming_everyone_favours_none() -> None:
     assert len(set(relevances(candidate(speaker="Ana"), candidate(speaker="Rui"), reading=reading))) == 1
 
 
+@pytest.mark.parametrize("asked", ["Ana", "Jean-Luc", "O'Brien"])
+def test_what_every_bearer_of_a_name_said_is_favoured(asked: str) -> None:
+    speakers = ("Ana Lima (ana)", "Ana Lima (ana2)", "Jean-Luc O'Brien", "Rui")
+    reading = read(f"What did {asked} eat?", speakers=speakers, today=date(2026, 11, 21))
+    *_, rui = every = relevances(*(candidate(speaker=speaker) for speaker in speakers), reading=reading)
+    favoured = [speaker for speaker, relevance in zip(speakers, every, strict=True) if relevance > rui]
+    assert favoured == [speaker for speaker in speakers if asked in speaker]
+
+
 def test_text_of_the_period_asked_about_is_more_relevant() -> None:
     inside, soon_after, outside = relevances(*(candidate(day=date(2025, month, 10)) for month in (5, 6, 9)))
     assert inside > soon_after > outside
