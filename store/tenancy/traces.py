@@ -6,7 +6,7 @@ Every function takes a connection inside a transaction of the scope that is pass
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from unicodedata import normalize
@@ -104,7 +104,7 @@ async def receipts_between(connection: Connection, scope: Scope, span: Span) -> 
 async def hits(connection: Connection, scope: Scope, word: str, *, limit: int) -> list[WordHit]:
     """Return up to `limit` of the owner's rows that contain a word, in any case and in any form in which it may be stored."""
     found: dict[str, WordHit] = {}
-    for form in _forms(word):
+    for form in await _forms(connection, word):
         for row in await _sql.hits(connection, **scope.key, word=form, limit=limit):
             hit = WordHit(row["kind"], row["id"], row["excerpt"])
             found.setdefault(hit.name, hit)
@@ -117,20 +117,29 @@ async def rows_holding(connection: Connection, scope: Scope, word: str) -> dict[
     Rows are counted for each form in which the word may be stored, and the largest number is returned.
     """
     counts: dict[str, int] = {}
-    for form in _forms(word):
+    for form in await _forms(connection, word):
         for row in await _sql.rows_holding(connection, **scope.key, word=form):
             counts[row["table_name"]] = max(row["row_count"], counts.get(row["table_name"], 0))
     return counts
 
 
-def _forms(word: str) -> list[str]:
+async def _forms(connection: Connection, word: str) -> list[str]:
     """Return the forms in which a word may be stored: as given, with its accents composed or decomposed, with σ or ς,
-    and each as JSON writes it in metadata and tool calls.
+    and each as JSON writes it in metadata and tool calls. If the database's locale does not know its letters, also small, in
+    capitals and capitalised.
     """
     small = word.lower()
-    spelled = (word, normalize("NFC", word), normalize("NFD", word))
-    sigmas = (small, small.replace("ς", "σ")) if "σ" in small or "ς" in small else ()
-    return list(dict.fromkeys(form for one in (*spelled, *sigmas) for form in (one, _in_json(one))))
+    spelled = [word, *((small, small.replace("ς", "σ")) if "σ" in small or "ς" in small else ())]
+    capitals = _each(str.upper, word)
+    if not await _sql.lowers_letters(connection, capitals=capitals, small=_each(str.lower, capitals)):
+        spelled += [small, capitals, small.title(), small.capitalize()]
+    composed = [form for one in spelled for form in (one, normalize("NFC", one), normalize("NFD", one))]
+    return list(dict.fromkeys(form for one in composed for form in (one, _in_json(one))))
+
+
+def _each(change: Callable[[str], str], word: str) -> str:
+    """Change each letter by itself; one that would become several stays."""
+    return "".join(new if len(new := change(one)) == 1 else one for one in word)
 
 
 def _in_json(word: str) -> str:

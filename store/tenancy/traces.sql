@@ -42,6 +42,10 @@ SELECT receipt_id FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :own
 SELECT receipt_id FROM receipts
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since::timestamptz AND created_at < :until::timestamptz;
 
+-- name: lowers_letters$
+-- Whether the database's locale writes capitals small as Unicode does: the locale C knows only ASCII, and a Turkish one has two i.
+SELECT lower(:capitals::text) = :small::text;
+
 -- name: hits
 -- The owner's rows that contain a word, in any case: memories, turns, titles of threads, receipts and pages, with the text around it:
 -- of a memory or a turn its own text, or else its fields.
