@@ -105,9 +105,9 @@ def _without_unpaired(
         if link:
             parts.append(part | {"id": link.id})
         elif part.get("type") == "tool_call":
-            left_out[turn.id] = "its tool call has no result"
+            left_out[turn.id] = "its tool call has no result right after it"
         elif part.get("type") == "tool_result":
-            left_out[turn.id] = "its tool result has no call"
+            left_out[turn.id] = "its tool result has no call right before it"
         else:
             parts.append(part)
     return replace(turn, parts=tuple(parts)) if parts or turn.text.strip() else None

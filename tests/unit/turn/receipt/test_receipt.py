@@ -154,7 +154,7 @@ def test_receipt_has_turns_summary_and_zones() -> None:
     receipt = receipt_of(QUESTION)
     turns = receipt["history"]["turns"]
     assert [turn["decision"] for turn in turns] == ["shortened", "kept", "kept"]
-    assert turns[0]["reason"].endswith("its tool result has no call, so it is left out")
+    assert turns[0]["reason"].endswith("its tool result has no call right before it, so it is left out")
     assert sum(turn["included_tokens"] for turn in turns) == receipt["rendered"]["zones"]["turns"]["tokens"]
     assert receipt["history"]["summary"]["turn_ids"] == ["turn:0"]
     assert sum(zone["tokens"] for zone in receipt["rendered"]["zones"].values()) == receipt["rendered"]["tokens"]
