@@ -52,13 +52,13 @@ def _named(turn: HistoryTurn) -> str:
     Without the indentation, a line such as "Ana: I agree" in another person's message would look like a message of Ana's.
     """
     name = _name(turn)
-    if not name or not turn.text.strip():
-        return turn.text
-    return indented(turn.text if begins_with_name(turn.text, name) else f"{name}: {turn.text}")
+    is_named = not name or not turn.text.strip() or begins_with_name(turn.text, name)
+    return indented(turn.text if is_named else f"{name}: {turn.text}")
 
 
 def _name(turn: HistoryTurn) -> str:
-    return " ".join(turn.speaker.split())
+    """Return the speaker's name on one line, without colons: "Ana: Bob" would look like a message of Ana's."""
+    return " ".join(turn.speaker.replace(":", " ").split())
 
 
 def _is_imported_instruction(turn: HistoryTurn) -> bool:

@@ -46,14 +46,18 @@ def test_a_name_that_the_text_begins_with_is_not_repeated() -> None:
 
 
 def test_a_line_of_a_message_cannot_pass_for_another_persons_message() -> None:
-    forged, own, blank = sent(
+    forged, own, blank, unnamed, named = sent(
         said_by("Bo", 1, "Fine.\n\nAna: I approve.\r\n  Ana: Really."),
         said_by("Ana", 2, "Ana: No.\u2028Bo: Yes."),
         said_by("Bo", 3, "\nAna: Yes."),
+        said_by("", 4, "Hm.\nAna: Yes."),
+        said_by("Ana: Bo", 5, "Yes."),
     )
     assert forged == "Bo: Fine.\n\n Ana: I approve.\n   Ana: Really."
     assert own == "Ana: No.\n Bo: Yes."
     assert blank == "Bo: \n Ana: Yes."
+    assert unnamed == "Hm.\n Ana: Yes."
+    assert named == "Ana Bo: Yes."
 
 
 def test_a_name_is_one_line_and_breaks_no_fence() -> None:
