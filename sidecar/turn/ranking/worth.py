@@ -17,8 +17,6 @@ import numpy as np
 
 from sidecar.turn.fitted.calibration import ASKS, ASKS_BY_WORDS, MESSAGE, MESSAGE_BY_WORDS, MESSAGE_VECTOR
 from sidecar.turn.fitted.weights import RankerWeights
-from sidecar.turn.message.acknowledgements import only_acknowledges
-from sidecar.turn.message.reading import CERTAIN
 from sidecar.turn.ranking.holding import probability
 from store.text.texts import query_words
 
@@ -70,10 +68,8 @@ RULES: Final = {
 def message_score(text: str, vector: Sequence[float] | None, blind: float = 0.0) -> float:
     """Return the log odds that a message asks for something, judged by the message alone: its form and, if given, its vector.
 
-    The vector counts less the larger `blind` is, 0 to 1 (see `likeness.blindness`). Mere thanks ask for nothing.
+    The vector counts less the larger `blind` is, 0 to 1 (see `likeness.blindness`).
     """
-    if only_acknowledges(text):
-        return -CERTAIN
     features = message_features(text)
     by_words = _score(MESSAGE_BY_WORDS, features)
     if vector is None:

@@ -35,32 +35,6 @@ def reasons(result: Fitted) -> dict[str, str]:
     return {fate.item.id: fate.reason for fate in result.fates if fate.decision is Decision.BELOW_WORTH}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(
-            "Thanks a lot!",
-            "ok, super",
-            "alles klar",
-            "большое спасибо",
-            "хорошо, отлично",
-            "شكرا جزيلا",
-            "çok teşekkürler",
-        ),
-        *("बहुत धन्यवाद", "ठीक है, बढ़िया", "समझ गया", "ありがとうございます。", "了解です", "好的，谢谢", "감사합니다 🙏"),
-    ],
-)
-def test_thanks_ask_for_nothing_in_any_language(text: str) -> None:
-    assert asking(message_score(text, None), [0.9] * 9, 0.5, 1.0, has_vector=False) < 0.01
-
-
-@pytest.mark.parametrize(
-    "text", ["спасибо?", "Thanks, where is the key", "a lot", "好的方法", "ठीक कब", "thanks " * 20]
-)
-def test_more_than_thanks_may_ask(text: str) -> None:
-    assert message_score(text, None) > -20
-
-
 @pytest.mark.parametrize("allocation", ["priority", "pooled"])
 def test_what_is_not_worth_its_tokens_stays_out_with_its_number(allocation: str) -> None:
     result = fitted_with(GOOD, POOR, profile=a_profile(spend="balanced", allocation=allocation))
