@@ -261,6 +261,8 @@ async def _batch(
 ) -> LeafBatch:
     async with access.reading() as connection:
         batch = await views.leaf_batch(connection, access.scope, memories, looking, mention_ids=mention_ids)
+        if mention_ids and deps.is_extractive:
+            batch = replace(batch, mentions=await families.unshared(connection, access.scope, batch.mentions))
     known = deps.known if deps.known and deps.known.ontology.terms else None
     batch_ids = {memory.memory_id for memory in memories}
     seen = {sighting.source.memory_id for mention in batch.mentions for sighting in mention.sightings}

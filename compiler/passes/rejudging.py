@@ -61,13 +61,14 @@ async def plan_rejudging(
     clues = await asyncio.to_thread(rejudging.clues_in, memories)
     async with access.reading() as connection:
         alone = await families.names_of(connection, access.scope, affected.pages, affected.mentions)
-        found = await families.read(connection, access.scope, names, deps.substrate, clues, alone=alone)
+        found = await families.read(connection, access.scope, names, deps.substrate, clues, alone=alone | clues.borne)
         rules = await views.operator_rulings(connection, access.scope)
     judged = [one for one in found if len(one.memory_ids) <= MOST_MEMORIES and not _is_ruled(one, rules)]
     wanted = sorted({memory_id for one in judged for memory_id in one.memory_ids})
     if not wanted:
         return None
     texts = await deps.substrate.fetch(access.scope, wanted)
+    judged = [one for one in judged if _is_worth(one, clues.borne - alone, texts)]
     judged = [rejudging.with_quoted(one, texts) for one in judged]
     decided = await asyncio.to_thread(lambda: [_decided(one, texts, deps) for one in judged])
     async with access.reading() as connection:
@@ -87,6 +88,12 @@ async def plan_rejudging(
         seen=frozenset(texts),
         options=options,
     )
+
+
+def _is_worth(family: NameFamily, borne: Collection[str], memories: Mapping[str, BatchMemory]) -> bool:
+    """Return whether a family may be judged otherwise: a name alone, of which memories only say who bears it, seldom is."""
+    is_other = len(family.names) > 1 or bool(family.hubs or family.telling) or not family.names <= frozenset(borne)
+    return is_other or rejudging.may_be_several(family, memories)
 
 
 def _decided(family: NameFamily, memories: Mapping[str, BatchMemory], deps: LeafDeps) -> PlanDecision:

@@ -52,6 +52,7 @@ from compiler.plan.quoting.openings import (
 from compiler.plan.quoting.reversals import LATER, LATER_HEADING, reversals
 from compiler.plan.quoting.sections import arrange
 from compiler.plan.quoting.weighing import is_common, is_loose, weight
+from compiler.plan.text.bearers import are_several, told, without_others
 from compiler.plan.text.markdown import escape, heading, one_line, plain_key, slug, unescape
 from compiler.plan.text.page_words import heading_in, language_of
 from compiler.plan.text.sentences import sentences
@@ -85,7 +86,7 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
         found = _excerpts(subject)
         if subject.page is not None:
             updates.extend(_updates(subject, subject.page, found, batch.said_at))
-        elif not subject.is_sure or not _is_enough(subject, found):
+        elif subject.is_shared or not subject.is_sure or not _is_enough(subject, found):
             mentions.extend(_held(subject))
         elif mention is not None:
             promoted.append(MentionPromotion(mention.key, _page(subject, found), "seen in two memories"))
@@ -131,7 +132,7 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     A sentence that only lists the name among others does not count. A few capital letters are often a kind and no name (`a USB
     stick`), and a city or country is often named by the way unless somebody lives or moves there, so they need as many memories
     as a theme. A theme, most of all one of everyday life, is often named in passing, so its sentences are weighted as well; those
-    of notes and of a conversation have their own bounds.
+    of notes and of a conversation have their own bounds. A name that several people bear is nobody's.
     """
     is_letters = subject.kind is NameKind.THING and _is_letters(subject.title)
     is_theme = subject.kind is NameKind.THEME
@@ -139,6 +140,8 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     found = [(memory, tuple(naming(one, subject.keys) for one in quoted)) for memory, quoted in found]
     saying = [[one for one in quoted if founds(one, subject.keys)] for _, quoted in found]
     if sum(map(bool, saying)) < least or all(is_loose(one) for quoted in saying for one in quoted):
+        return False
+    if are_several(told(subject.names, (one for _, quoted in found for one in quoted))):
         return False
     weights = [
         max((weight(one, subject.keys, is_talk=bool(speaker_of(memory.text))) for one in quoted), default=0)
@@ -183,7 +186,10 @@ def _is_letters(title: str) -> bool:
 
 def _excerpts(subject: Subject) -> list[tuple[BatchMemory, tuple[str, ...]]]:
     every = sorted(subject.memories.values(), key=lambda memory: (memory.occurred_at, memory.memory_id))
-    found = ((memory, excerpt(memory, subject.keys)) for memory in every)
+    found = [(memory, excerpt(memory, subject.keys)) for memory in every]
+    known = told(subject.names, (one for _, quoted in found for one in quoted))
+    if any(one.is_label for one in known):
+        found = [(memory, without_others(quoted, subject.names, known)) for memory, quoted in found]
     return [(memory, quoted) for memory, quoted in found if quoted]
 
 

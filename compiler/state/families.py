@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -21,6 +22,7 @@ from compiler.plan.judging.rejudging import (
     roots,
 )
 from compiler.plan.names.same_names import is_titled, surname
+from compiler.plan.names.subjects import FULL_NAME, FULL_NAMES, is_person_like
 from compiler.plan.text.kin import all_keys
 from compiler.plan.text.markdown import plain_key
 from compiler.state.row_mapping import load, mentions
@@ -323,6 +325,15 @@ async def related_to(
     held = await candidates.mentions(connection, scope, held_keys) if held_keys else []
     page_ids = await ids_of(connection, scope, {page.key for family in found for page in family.pages})
     return set(page_ids), {row["mention_id"] for row in held}
+
+
+async def unshared(connection: Connection, scope: Scope, held: Sequence[Mention]) -> tuple[Mention, ...]:
+    """Return the held names without first names that begin two full ones: only all their memories tell whose these are."""
+    words = sorted({key for one in held if " " not in (key := plain_key(one.alias))})
+    longer = {(word, name) for word, name, _ in await candidates.by_beginnings(connection, scope, words, each=_EACH)}
+    longer |= set(await candidates.mentions_by_beginnings(connection, scope, words, each=_EACH))
+    begun = Counter(word for word, name in longer if is_person_like(name) and len(name.split()) == FULL_NAME)
+    return tuple(one for one in held if begun[plain_key(one.alias)] < FULL_NAMES)
 
 
 async def names_of(

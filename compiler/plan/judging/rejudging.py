@@ -40,9 +40,11 @@ from compiler.plan.names.same_names import is_titled, main_key, surname, titled
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import declared, runs
 from compiler.plan.names.themes import theme_of
+from compiler.plan.text.bearers import are_several, told
 from compiler.plan.text.kin import introductions, keys_of
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.nicknames import nicknames
+from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import NO_NAMES
 
 MOST_MEMORIES = 300
@@ -54,12 +56,13 @@ _DAY = re.compile(r"^\d{4} \d\d \d\d ")
 @dataclass(frozen=True, slots=True)
 class NameClues:
     """Clues about names, as plain keys: cities with the ids of memories whose metadata has them, surnames after a title, and
-    pairs of a word for kin or a nickname and a name (`my sister`, `ana`).
+    pairs of a word for kin or a nickname and a name (`my sister`, `ana`). `borne` are names whose bearer a memory introduces.
     """
 
     cities: Mapping[str, frozenset[str]] = field(default_factory=dict)
     surnames: frozenset[str] = frozenset()
     given: frozenset[tuple[str, str]] = frozenset()
+    borne: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +115,24 @@ def clues_in(memories: Iterable[BatchMemory]) -> NameClues:
     cities: dict[str, set[str]] = {}
     surnames: set[str] = set()
     given: set[tuple[str, str]] = set()
+    borne: set[str] = set()
     for memory in memories:
         if key := plain_key(city_of(memory)):
             cities.setdefault(key, set()).add(memory.memory_id)
         surnames |= titled(memory.text)
         given |= {(word, plain_key(name)) for kind, name in introductions(memory.text) for word in keys_of(kind)}
         given |= {(plain_key(nick), plain_key(name)) for nick, name in nicknames(memory.text)}
-    return NameClues({key: frozenset(ids) for key, ids in cities.items()}, frozenset(surnames), frozenset(given))
+        borne |= {plain_key(one.name) for one in runs(memory.text) if told((one.name,), sentences(memory.text))}
+    spread = {key: frozenset(ids) for key, ids in cities.items()}
+    return NameClues(spread, frozenset(surnames), frozenset(given), frozenset(borne))
+
+
+def may_be_several(family: NameFamily, memories: Mapping[str, BatchMemory]) -> bool:
+    """Return whether the memories of a family say of one of its names that several bear it, or label one of its bearers."""
+    texts = [memories[one].text for one in sorted(family.memory_ids) if one in memories]
+    names = {one.name for text in texts for one in runs(text) if plain_key(one.name) in family.names}
+    roles = told(names, (sentence for text in texts for sentence in sentences(text)))
+    return are_several(roles) or any(one.is_label for one in roles)
 
 
 def roots(name: str) -> tuple[str, ...]:

@@ -128,15 +128,22 @@ def _join_nicknames(found: dict[str, Subject], memories: Iterable[BatchMemory]) 
     """Join a nickname with the name that a memory gives for it (`Bob Marsh, nicknamed Sticky`), unless memories give several."""
     bearers: dict[str, set[str]] = {}
     for nick, name in (pair for memory in memories for pair in nicknames(memory.text)):
-        words = plain_key(name).split()
-        ends = (" ".join(words[at:]) for at in range(len(words)))
-        bearers.setdefault(plain_key(nick), set()).add(next((one for one in ends if one in found), ""))
+        bearers.setdefault(_end_in(found, nick) or plain_key(nick), set()).add(_end_in(found, name))
     for nick, names in sorted(bearers.items()):
         whole = [name for name in names if not any(other.startswith(f"{name} ") for other in names)]
         bearer = found.get(whole[0]) if len(whole) == 1 else None
         if bearer is not None and nick in found and found[nick].page in (None, bearer.page):
             bearer.take(found.pop(nick), may_title=False)
             bearer.is_sure = True
+
+
+def _end_in(found: Mapping[str, Subject], name: str) -> str:
+    """Return the longest end of a name that is a subject, or a shorter one that most memories have: `kestrel`, of `Project
+    Kestrel`; empty if there is none.
+    """
+    words = plain_key(name).split()
+    ends = [one for at in range(len(words)) if (one := " ".join(words[at:])) in found]
+    return max(ends, key=lambda one: (len(found[one].memories), len(one)), default="")
 
 
 def _is_full_name(subject: Subject) -> bool:

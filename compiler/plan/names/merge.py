@@ -5,15 +5,17 @@ The names to look up are collected first, the store answers in one query, and th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from compiler.plan.contract import Page, PageKey, PageType
 from compiler.plan.names import spelling
 from compiler.plan.names.ruled import Rulings
+from compiler.plan.names.same_names import surname
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal, ProposedPage
+from compiler.plan.text.bearers import are_labelled, are_several, is_kin_of_somebody, told
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_key, alias_keys, plain_key, slug
 from compiler.plan.text.namesakes import has_namesakes, is_acronym_in, is_partnership, is_town_of
 
@@ -98,7 +100,9 @@ class Merger:
             ("fuzzy", self._similar(proposed)),
         )
         for way, found in ways:
-            page = self._only(proposed, found)
+            page = self._only(
+                proposed, {one for one in found if not self._is_addressed_other(proposed, self.pages[one])}
+            )
             if page is not None:
                 return Resolution(page, way)
         return None
@@ -121,12 +125,24 @@ class Merger:
         found = {match.page for key in keys for match in self.by_asked.get((Way.EXACT, key), ())}
         return {page for page in found if self._same_place(proposed, page)}
 
+    def _is_addressed_other(self, proposed: ProposedPage, page: Page) -> bool:
+        """Return whether one of the titles is the other after a form of address, and lines say that it is another's: a wife Ana,
+        and `Doña Ana`.
+        """
+        key, known = plain_key(proposed.title), plain_key(page.title)
+        if surname(known) == key:
+            return any(is_kin_of_somebody(proposed.title, line) for line in _lines(proposed))
+        if surname(key) == known:
+            lines = (line for section in page.sections for line in section.body_md.split("\n"))
+            return any(is_kin_of_somebody(page.title, line) for line in lines)
+        return False
+
     def _longer(self, proposed: ProposedPage) -> set[PageKey]:
         """Return the pages of the type with longer names that the proposed title abbreviates, unless its text has both, has the
         title as that of a town or of several people, the title is an acronym, or the longer name is that of a firm of partners.
         """
         key = plain_key(proposed.title)
-        said = [line for section in proposed.sections for line in section.body_md.split("\n")]
+        said = _lines(proposed)
         lines = list(map(plain_key, said))
         if any(has_namesakes(proposed.title, line) for line in (*said, *self._beginning(proposed))):
             return set()
@@ -140,6 +156,7 @@ class Merger:
             and not is_acronym_in(proposed.title, plain_key(match.alias))
             and not is_town_of(proposed.title, plain_key(match.alias), said)
             and not is_partnership(self.pages[match.page].title)
+            and not _are_of_several(proposed.title, said, self.pages[match.page])
         }
         chosen = spelling.longer_names(key, aliases, self.gazetteer)
         return {aliases[alias] for alias in chosen}
@@ -223,6 +240,21 @@ def proposed_key(page: ProposedPage) -> PageKey | None:
     """Return the key for a page with this title, or None if it has no letter for a slug."""
     made = slug(page.title) or slug(page.slug)
     return PageKey(page.type, made) if made else None
+
+
+def _lines(proposed: ProposedPage) -> list[str]:
+    return [line for section in proposed.sections for line in section.body_md.split("\n")]
+
+
+def _are_of_several(title: str, said: Sequence[str], page: Page) -> bool:
+    """Return whether lines about a short name say that the page is another's: a brother, and somebody called `Herr Lorenz`."""
+    lines = [line for section in page.sections for line in section.body_md.split("\n")]
+    short, longer = told((title,), said), told((page.title,), lines)
+    count = sum(page.title in line for line in lines)
+    if are_several(short | longer) or (" " in page.title and are_labelled(short, longer, count)):
+        return True
+    is_formal = count > 1 or any(surname(plain_key(alias.key)) for alias in page.aliases)
+    return is_formal and any(is_kin_of_somebody(title, line) for line in said)
 
 
 def _add(found: list[Match], match: Match) -> None:

@@ -15,6 +15,7 @@ from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.same_names import country, is_titled, main_name, surname
 from compiler.plan.names.spelling import are_distinct
 from compiler.plan.names.spotting import NameKind, Spotted
+from compiler.plan.text.bearers import Bearer, are_labelled, are_several, is_kin_of_somebody, told
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned
 from compiler.plan.text.markdown import plain_key
@@ -36,6 +37,8 @@ from store.text.words import STOP_WORDS
 
 SHORTEST_NICKNAME = 3
 LEAST_ACTS = 2
+FULL_NAME = 2
+FULL_NAMES = 2
 
 _PHRASING = STOP_WORDS - CONNECTORS
 # Peoples whose plural is no family.
@@ -44,7 +47,9 @@ _PEOPLES = frozenset(["finn", "dane", "scot", "pole", "swede", "turk", "serb", "
 
 @dataclass(slots=True)
 class Subject:
-    """A name with the memories that contain it, in order. `key` is its plain key, `page` its existing page."""
+    """A name with the memories that contain it, in order. `key` is its plain key, `page` its existing page. A name `is_shared` if
+    several people bear it, so that it is nobody's.
+    """
 
     key: str
     kind: NameKind = NameKind.THING
@@ -55,6 +60,7 @@ class Subject:
     is_sure: bool = False
     is_noun: bool = False
     is_told: bool = False
+    is_shared: bool = False
 
     def see(self, one: Spotted, memory: BatchMemory) -> None:
         """Record the name in a memory. A name from metadata, or capitalised within a sentence, is certain."""
@@ -139,9 +145,11 @@ def joined(found: dict[str, Subject]) -> dict[str, Subject]:
         elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and _is_short(subject):
             longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
             is_joining = longer is not None and _may_join(subject, longer) and not _are_distinct(subject, longer)
+            is_joining = is_joining and longer is not None and not _are_of_several(subject, longer, found)
             if longer is not None and is_joining and not _have_namesakes(subject, plural, longer):
                 longer.take(subject)
                 del kept[key]
+    _share(kept)
     for key in sorted(kept, key=lambda one: (len(one), one)):
         subject = kept[key]
         bearer = _bearer(key, subject, kept) if subject.page is None else None
@@ -149,6 +157,35 @@ def joined(found: dict[str, Subject]) -> dict[str, Subject]:
             bearer.take(subject, may_title=False)
             del kept[key]
     return kept
+
+
+def _share(found: Mapping[str, Subject]) -> None:
+    """Set `is_shared` of the first names that may be those of several people."""
+    begun: dict[str, list[Subject]] = {}
+    for key, subject in found.items():
+        first, _, rest = key.partition(" ")
+        if rest and first in found:
+            begun.setdefault(first, []).append(subject)
+    for first, longer in begun.items():
+        found[first].is_shared = _is_shared(found[first], longer)
+
+
+def _is_shared(subject: Subject, begun: Collection[Subject]) -> bool:
+    """Return whether two full names begin with a first name, and it is neither that of a relative of the owner nor in more
+    memories than these.
+    """
+    if subject.kind not in (NameKind.THING, NameKind.PERSON):
+        return False
+    full = [
+        one
+        for one in begun
+        if len(one.key.split()) == FULL_NAME and is_person_like(one.key) and one.kind is not NameKind.PLACE
+    ]
+    if len(full) < FULL_NAMES or not (subject.is_personal or sum(one.is_personal for one in full) > 1):
+        return False
+    roles = told(subject.names, (sentence for text in subject.texts for sentence in sentences(text)))
+    is_of_kin = any(one.bearer is Bearer.KIN and not one.is_label for one in roles)
+    return not is_of_kin and len(subject.memories) <= sum(len(one.memories) for one in full)
 
 
 def _called(subjects: Iterable[Subject]) -> set[str]:
@@ -168,8 +205,17 @@ def _bearer(key: str, subject: Subject, found: Mapping[str, Subject]) -> Subject
     if surname_key or is_titled(key, (memory.text for memory in subject.memories.values())):
         full = [one for one in ending if not surname(one.key) and is_person_like(one.key)]
         if len(full) == 1 and len(addressed) < (1 if surname_key else LEAST_ACTS):
-            return full[0]
-    return addressed[0] if not surname_key and len(addressed) == 1 and key not in COMMON_WORDS else None
+            return None if surname_key and _are_beside(subject, full[0]) else full[0]
+    if surname_key or len(addressed) != 1 or key in COMMON_WORDS:
+        return None
+    is_of_kin = any(is_kin_of_somebody(name, text) for name in subject.names for text in subject.texts)
+    return None if is_of_kin and len(subject.memories) > 1 else addressed[0]
+
+
+def _are_beside(subject: Subject, other: Subject) -> bool:
+    """Return whether a sentence has both names, which are then those of two people: `Karl Reuter, no relation of Frau Reuter`."""
+    said = (f" {plain_key(sentence)} " for text in subject.texts for sentence in sentences(text))
+    return any(f" {subject.key} " in one and f" {other.key} " in one for one in said)
 
 
 def _is_short(subject: Subject) -> bool:
@@ -224,6 +270,25 @@ def _have_namesakes(subject: Subject, plural: Subject | None, longer: Subject) -
     since = min((one.occurred_at for one in subject.memories.values()), default=None)
     new = (one for one in longer.memories.values() if any(is_new(name, one.text) for name in longer.names))
     return since is not None and any(since < one.occurred_at for one in new)
+
+
+def _are_of_several(subject: Subject, longer: Subject, found: Iterable[str]) -> bool:
+    """Return whether memories say that the names are of different people: a relative of the owner, whom nobody calls by a full
+    name, a sister and a plumber, a wife and a `Doña Carmen`, a brother and somebody whom memories call `Herr Lorenz`, or a name
+    with a label (`Ana from work`).
+    """
+    said = [sentence for text in subject.texts for sentence in sentences(text)]
+    roles = told(subject.names, said)
+    full = [one for one in longer.names if " " in one]
+    of_longer = told(full, (one for text in longer.texts for one in sentences(text)))
+    words = longer.key.split()
+    is_full_name = is_person_like(" ".join(words[:FULL_NAME]))
+    if are_several(roles | of_longer):
+        return True
+    if is_full_name and are_labelled(roles, of_longer, len(longer.memories)):
+        return True
+    is_formal = len(longer.memories) > 1 or any((surname(key) or key) in words[1:] for key in found)
+    return is_formal and any(is_kin_of_somebody(name, one) for name in subject.names for one in said)
 
 
 def _is_plural(plural: Subject, subject: Subject, found: Collection[str]) -> bool:

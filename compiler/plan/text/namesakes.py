@@ -24,6 +24,14 @@ _APART_BY = "Young|Old|Little|Big|Tall"
 # `A new member, Dan Reed, joined` introduces somebody whom nobody knew.
 _NEW = r"\b(?i:an? (?:new|second|further|additional)|another|una? nuev[oa]|um novo|uma nova|eine? neuer?|un nouveau|une nouvelle)"
 _ANOTHER = re.compile(rf"\b(?i:{_OTHER}) ([^\W\d_a-z][\w-]+)(?! [^\W\d_a-z])")
+# `His dog is also called Dan`, `also a Dan`, `s'appelle Dan aussi`
+_ALSO_WORDS = "auch|aussi|también|tambien|também|tambem|anche"
+_BEARS = "is called|is named|heißt|heisst|se llama|se chama|chama-se|s['’]appelle|si chiama"
+_ALSO = re.compile(
+    rf"\b(?:also|too,?) (?:called|named|an?) ([^\W\d_a-z][\w-]+)|\b(?:called|named) ([^\W\d_a-z][\w-]+),? too\b"
+    rf"|\b(?:{_BEARS}) (?:{_ALSO_WORDS}) ([^\W\d_a-z][\w-]+)|\b(?:{_BEARS}) ([^\W\d_a-z][\w-]+) (?:{_ALSO_WORDS})\b"
+    rf"|\b(?:{_ALSO_WORDS}) (?:{_BEARS}) ([^\W\d_a-z][\w-]+)|\b(?:is|ist|es|é) ([^\W\d_a-z][\w-]+) (?:too|{_ALSO_WORDS})\b"
+)
 _NUMBERS = """
 two|three|four|five|six|seven|eight|nine|ten|dos|tres|cuatro|cinco|dois|duas|três|quatro|zwei|drei|vier|fünf|deux|trois|quatre
 """
@@ -74,8 +82,9 @@ def told_apart(text: str) -> frozenset[str]:
     """Return the plain keys of the single words of whose bearer a text says that they are another one than the known one: `he met
     a Dan, not the Dan from before`, `there is another Dan, Dan Reed`.
     """
+    also = (name for one in _ALSO.finditer(text) for name in one.groups() if name)
     named = (one[1] for one in _ANOTHER.finditer(text) if re.search(rf"\b{one[1]} [^\W\d_a-z]", text[one.end() :]))
-    return frozenset(map(plain_key, (*(one[1] for one in _APART.finditer(text)), *named)))
+    return frozenset(map(plain_key, (*(one[1] for one in _APART.finditer(text)), *named, *also)))
 
 
 def _is_before_noun(text: str, at: int) -> bool:

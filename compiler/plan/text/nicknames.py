@@ -1,4 +1,4 @@
-"""Finds nicknames that a text gives: `Lubbert Kool, known on the water as the Pike`."""
+"""Finds nicknames and former names that a text gives: `Lubbert Kool, known on the water as the Pike`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GIVEN = re.compile(
 _QUOTED = rf"[\"“'‘«]({_WORD}(?:\s{_WORD})?)[\"”'’»]"
 _CALLED_SO = re.compile(
     rf"(?<![\w'’-])({_NAME}){_ASIDE},?\s(?:who\s)?(?:"
-    rf"(?:is|was)\s(?:\w+\s){{0,2}}called|(?:wants|wanted|prefers|preferred|likes|asked|asks)\sto\sbe\s(?:just\s)?called"
+    rf"(?:is|was)\s(?:(?!now\s)\w+\s){{0,2}}called|(?:wants|wanted|prefers|preferred|likes|asked|asks)\sto\sbe\s(?:just\s)?called"
     rf"|se\shace\sllamar|(?:quiere|prefiere)\sque\s(?:la|lo|le)\sllamen|prefere\sser\schamad[oa](?:\s(?:de|por))?"
     rf"|nennt\ssich|se\sfait\sappeler"
     rf")\s[\"“'‘«]?({_WORD})(?![\w'’-]|\s[^\W\d_a-zß-ÿ])"
@@ -40,12 +40,24 @@ _SAID_OF = re.compile(
     rf"\b[Aa]\s({_NAME})\s(?:\w+\s){{0,3}}(?:la|lo|le)\s(?:llaman|llamamos|dicen)\s[\"“'‘«]?({_WORD})"
     rf"|(?<![\w'’-])({_NAME})\s(?:wird|will|wurde)\s(?:\w+\s){{0,4}}?[\"“'‘„«]?({_WORD})[\"”'’“»]?\sgenannt"
 )
+# `Heron was renamed to Kestrel`, `Heron is now called Kestrel`: the old name stands for the new one.
+_RENAMED = re.compile(
+    rf"(?<![\w'’-])({_NAME})\s(?:was|is|has\sbeen|got|was\srecently)\s(?:renamed|now\s(?:called|named))"
+    rf"(?:\s(?:to|as|into))?\s(?:the\s)?[\"“'‘]?({_NAME})"
+    rf"|\brenamed\s(?:from\s)?(?:the\s)?[\"“'‘]?({_NAME})[\"”'’]?\s(?:to|as|into)\s(?:the\s)?[\"“'‘]?({_NAME})"
+    rf"|(?<![\w'’-])({_NAME})\s(?:heißt\s(?:jetzt|nun|inzwischen)|(?:ahora|desde\sahora)\sse\sllama|pasó\sa\sllamarse"
+    rf"|(?:agora\sse\schama|agora\schama-se|passou\sa\schamar-se)|s['’]appelle\s(?:maintenant|désormais))"
+    rf"\s[\"“'‘„«]?({_NAME})"
+)
+_JOKING = re.compile(
+    r"\b(?:jok(?:e|ed|ing|ingly)|prank|scherz\w*|witz\w*|broma|bromeando|brincadeira|blague|scherzo)\b", re.IGNORECASE
+)
 _PLACED = re.compile(r"\b(?:in|at|of|from|near|by|to|von|aus|bei|en|de|do|da|à)(?:\sthe)?\s$", re.IGNORECASE)
 
 
 @cached_by_text(4096)
 def nicknames(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of a nickname and the name that it stands for, as written.
+    """Return the pairs of a nickname or former name and the name that it stands for, as written.
 
     The name is the last one before words like `known as`; one after a preposition is not what the sentence is about.
     """
@@ -53,6 +65,8 @@ def nicknames(text: str) -> tuple[tuple[str, str], ...]:
     every = [(one[2], one[1]) for one in said if not _PLACED.search(text, 0, one.start())]
     every += [(one[2], one[1]) for one in _BY_ALL.finditer(text)]
     every += [(one[2] or one[4], one[1] or one[3]) for one in _SAID_OF.finditer(text)]
+    renamed = _RENAMED.finditer(text) if not _JOKING.search(text) else ()
+    every += [(one[1] or one[3] or one[5], one[2] or one[4] or one[6]) for one in renamed]
     return tuple(dict.fromkeys((nick, name) for nick, name in every if _are_names(nick, name)))
 
 

@@ -10,12 +10,23 @@ from uuid import uuid4
 import orjson
 import pytest
 
+from compiler.operations import lint
 from compiler.operations.replay import replay
 from store.content.memories import NewMemory
-from store.db.postgres import Pools
+from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from tests.support.compiler.called_people import said
-from tests.support.compiler.compiling import HOUSEMATE, NOW, Clock, compiled_in_jobs, engine_on, shared_out
+from tests.support.compiler.compiling import (
+    HOUSEMATE,
+    NOW,
+    SCOPE,
+    Clock,
+    compiled,
+    compiled_in_jobs,
+    engine_on,
+    shared_out,
+    wiki_of,
+)
 
 CASES = {
     "surname alone last": (
@@ -86,6 +97,62 @@ CASES = {
         "Old Mr Okonjo fell ill.",
         "We met Mr Okonjo at the hall.",
     ),
+    "a sister and somebody from work": (
+        "My sister Tarka moved to Leeds.",
+        "Tarka from work wants the budget.",
+        "Tarka sold her boat.",
+        "Tarka from work moved to another team.",
+        "Tarka sings in the choir.",
+    ),
+    "a relative and a dog": (
+        "Odo fixed the bike shed.",
+        "Odo bought a new saw.",
+        "My brother Odo runs a shop in Leeds.",
+        "The neighbours' dog Odo bit the postman.",
+    ),
+    "a first name of two people": (
+        "Filka Moreno sent the text for the label.",
+        "Filka invited me to the harvest.",
+        "Filka says that the price is fine.",
+        "Filka Costa showed me three exercises.",
+        "Filka Costa wants me to rest.",
+        "Filka Moreno wants a new label.",
+    ),
+    "a wife and a neighbour with a form of address": (
+        "Doña Casilda, la vecina, trae empanadas.",
+        "Casilda canta en el coro.",
+        "Doña Casilda volvió a casa.",
+        "Casilda es la esposa de Ramiro.",
+        "Casilda quiere una casa nueva.",
+    ),
+    "a niece and a full name": (
+        "Norka wants a cake with a unicorn.",
+        "Norka Dahl leads the ward.",
+        "Norka plays chess on Mondays.",
+        "Norka Dahl wants the new rota.",
+        "My niece Norka turns five in April.",
+    ),
+    "a designer and a client of one first name": (
+        "Kickoff with Marvik Vance in Leeds.",
+        "Marvik drew eleven birds before lunch.",
+        "Marvik Vance wants something plain.",
+        "Marvik (our designer) wants a logo by hand.",
+        "Marvik Vance loved the box.",
+    ),
+    "two patients of one surname": (
+        "Frau Kruska läuft mit dem Rollator.",
+        "Frau Kruska geht am Montag nach Hause.",
+        "Karl Kruska hatte eine Operation.",
+        "Der neue Patient ist Karl Kruska, nicht verwandt mit Frau Kruska.",
+        "Karl Kruska schnarcht.",
+    ),
+    "a project that was renamed": (
+        "Priya designs Sparrow in May.",
+        "Sparrow needs a new page.",
+        "Project Kestrel launches in June.",
+        "Sparrow was renamed to Project Kestrel.",
+        "Kestrel slipped to July.",
+    ),
     "several words of a longer name": (
         "We slept at the grand Plaza Hotel.",
         "The Grand Plaza Hotel has a pool.",
@@ -139,6 +206,18 @@ async def test_part_of_a_name_is_held_no_longer_once_a_memory_gives_the_whole_na
     split = await compiled_in_jobs(pools, [[second]], clock, scope=scope)
     assert {name for name in split if name.endswith(" open")} == {name for name in whole if name.endswith(" open")}
     assert (await replay(engine_on(pools), pools.background, scope)).is_identical
+
+
+async def test_lint_makes_no_page_of_a_first_name_that_two_people_have(pools: Pools) -> None:
+    texts = (*CASES["a first name of two people"], "Filka sings on Fridays.")
+    entries = [NewMemory(text, f"m{at:03}", NOW - timedelta(days=9 - at)) for at, text in enumerate(texts)]
+    clock = Clock()
+    before = told(await compiled_in_jobs(pools, [entries], clock))
+    async with scoped(pools.background, SCOPE) as connection:
+        report = await lint.run(connection, SCOPE, now=clock())
+    assert {one.subject for one in report.findings} == {"Filka"}, "it is due for a page by its memories"
+    await compiled(pools, engine_on(pools, clock=clock))
+    assert told(await wiki_of(pools)) == before
 
 
 @pytest.mark.parametrize("seed", range(8))

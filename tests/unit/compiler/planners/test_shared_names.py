@@ -332,3 +332,39 @@ def test_full_name_introduced_as_new_is_not_that_of_a_known_first_name() -> None
     assert "fence" not in lines(pages["Nils Aune"])
     first = made("A new tenant, Nils Aune, moved in.", "Nils Aune bought a boat.", *known)
     assert "fence" in lines(first["Nils Aune"])
+
+
+def test_relative_shares_no_page_with_a_label_or_a_full_name() -> None:
+    sister = ("My sister Tarka moved to Leeds.", "Tarka sold her boat.", "Tarka sings in the choir.")
+    page = made(*sister, "Tarka from work wants the budget.", "Tarka from work called us.")["Tarka"]
+    assert "boat" in lines(page)
+    assert "budget" not in lines(page)
+    pages = made(*sister, "Tarka Moor leads the ward.", "Tarka Moor wants a rota.")
+    assert pages.keys() == {"Tarka", "Tarka Moor"}
+    assert "boat" not in lines(pages["Tarka Moor"])
+
+
+def test_name_of_several_bearers_has_no_page() -> None:
+    dog = ("The neighbours' dog Odo bit the postman.", "Odo limps.")
+    assert "Odo" in made(*dog, "Odo ate two socks.")
+    assert "Odo" not in made(*dog, "Odo bought a new saw.", "My brother Odo runs a shop.")
+    costa = ("Filka Costa showed me three exercises.", "Filka Costa wants me to rest.")
+    moreno = ("Filka Moreno sent the label.", "Filka Moreno wants a new label.")
+    alone = ("Filka invited me to lunch.", "Filka says that the price is fine.")
+    assert made(*costa, *moreno, *alone).keys() == {"Filka Costa", "Filka Moreno"}
+    assert "lunch" in lines(made(*costa, *alone)["Filka Costa"])
+
+
+def test_wife_is_no_neighbour_with_a_form_of_address() -> None:
+    wife = ("Casilda es la esposa de Ramiro.", "Casilda canta en el coro.")
+    pages = made(*wife, "Doña Casilda, la vecina, trae empanadas.", "Doña Casilda volvió a casa.")
+    assert pages.keys() == {"Casilda", "Doña Casilda"}
+    assert "coro" not in lines(pages["Doña Casilda"])
+
+
+def test_names_of_one_surname_in_one_sentence_are_two_people() -> None:
+    texts = ("Frau Reuter fährt am Montag nach Hause.", "Karl Reuter hatte eine Operation.", "Karl Reuter schnarcht.")
+    assert made(*texts, "Frau Reuter dankt dem Team.").keys() == {"Karl Reuter"}
+    pages = made(*texts, "Der neue Patient ist Karl Reuter, nicht verwandt mit Frau Reuter.")
+    assert pages.keys() == {"Karl Reuter", "Frau Reuter"}
+    assert "Montag" not in lines(pages["Karl Reuter"])

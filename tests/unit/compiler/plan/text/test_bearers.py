@@ -1,0 +1,96 @@
+"""What a sentence says of the bearer of a name."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.plan.text.bearers import Bearer, Role, are_several, is_kin_of_somebody, is_of_another, roles
+from compiler.plan.text.namesakes import told_apart
+from compiler.plan.text.nicknames import nicknames
+
+SISTER = Role(Bearer.KIN, "sister")
+STRANGER = Role(Bearer.STRANGER, "")
+BEAST = Role(Bearer.BEAST, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence", "found"),
+    [
+        ("Tarka", "My older sister Tarka came.", {SISTER}),
+        ("Tarka", "User's sister Tarka moved.", {SISTER}),
+        ("Tarka", "Tarka is my sister.", {SISTER}),
+        ("Tarka", "Ihre Schwester Tarka arbeitet hier.", {SISTER}),
+        ("Tarka", "A irmã da usuária, Tarka, mora longe.", {SISTER}),
+        ("Tarka", "Ivo: my sister Tarka is back", {SISTER._replace(speaker="ivo")}),
+        ("Tarka", "I met Sam's sister Tarka.", set()),
+        ("Tarka", "My sister Tarka Moor came.", set()),
+        ("Tarka", "A colleague called Tarka left.", {STRANGER}),
+        ("Tarka", "Tarka is a nurse.", set()),
+        ("Tarka", "The neighbours' dog Tarka barks.", {BEAST}),
+        ("Tarka", "Tarka from work called.", {Role(Bearer.STRANGER, "work", is_label=True)}),
+        ("Tarka", "We met Tarka from the office.", {Role(Bearer.STRANGER, "office", is_label=True)}),
+        ("Tarka", "Grandma Tarka fell.", {Role(Bearer.KIN, "grandmother", is_label=True)}),
+        ("Tarka", "Tarka (our designer) drew it.", {Role(Bearer.STRANGER, "designer", is_label=True)}),
+        ("Tarka", "Sam's Tarka limps.", {Role(Bearer.OWNED, "sam", is_label=True)}),
+        ("Tarka", "Zusammen mit meiner Frau Tarka.", {Role(Bearer.KIN, "wife")}),
+        ("Tarka", "Frau Tarka rief an.", {Role(Bearer.STRANGER, "frau", is_label=True)}),
+        ("Tarka", "The day Tarka came it rained.", set()),
+    ],
+)
+def test_sentence_tells_who_bears_a_name(name: str, sentence: str, found: set[Role]) -> None:
+    assert roles(name, sentence) == found
+
+
+def test_roles_of_several_bearers() -> None:
+    daughter = Role(Bearer.KIN, "daughter")
+    assert are_several({SISTER, daughter})
+    assert are_several({SISTER, STRANGER})
+    assert are_several({SISTER, BEAST})
+    assert are_several({Role(Bearer.OWNED, "sam", is_label=True), Role(Bearer.OWNED, "ivo", is_label=True)})
+    assert not are_several({SISTER, daughter._replace(speaker="ivo")}), "each speaker has relatives of their own"
+    assert not are_several({SISTER, STRANGER._replace(is_label=True)})
+
+
+def test_label_of_another_bearer() -> None:
+    office = Role(Bearer.STRANGER, "office", is_label=True)
+    assert is_of_another({office}, {SISTER})
+    assert not is_of_another({office}, {STRANGER})
+    assert not is_of_another({Role(Bearer.KIN, "grandmother", is_label=True)}, {Role(Bearer.KIN, "mother")})
+    assert is_of_another({Role(Bearer.KIN, "grandmother", is_label=True)}, {Role(Bearer.KIN, "daughter")})
+
+
+def test_relative_of_somebody() -> None:
+    assert is_kin_of_somebody("Tarka", "Tarka es la esposa de Ramiro.")
+    assert is_kin_of_somebody("Tarka", "La esposa de Ramiro, Tarka, canta.")
+    assert is_kin_of_somebody("Tarka", "Sam's wife Tarka sings.")
+    assert not is_kin_of_somebody("Tarka", "Tarka met my wife.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My host is also a Tarka, Tarka Moor.",
+        "My aunt is also called Tarka.",
+        "Le fils de Luc s'appelle Tarka aussi.",
+        "Mein Hund heißt auch Tarka.",
+        "The physio is Tarka too, Tarka Moor.",
+    ],
+)
+def test_namesake_is_told_apart(text: str) -> None:
+    assert told_apart(text) == {"tarka"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Sparrow was renamed to Project Kestrel.", {("Sparrow", "Project Kestrel")}),
+        ("We renamed Sparrow to Kestrel.", {("Sparrow", "Kestrel")}),
+        ("Sparrow Coffee is now called Kestrel.", {("Sparrow Coffee", "Kestrel")}),
+        ("Sparrow heißt jetzt Kestrel.", {("Sparrow", "Kestrel")}),
+        ("Sparrow ahora se llama Kestrel.", {("Sparrow", "Kestrel")}),
+        ("We renamed Sparrow to Kestrel as a joke.", set()),
+        ("Ana renamed the file.", set()),
+    ],
+)
+def test_former_name_stands_for_the_present_one(text: str, found: set[tuple[str, str]]) -> None:
+    assert set(nicknames(text)) == found
