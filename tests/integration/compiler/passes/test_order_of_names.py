@@ -107,13 +107,13 @@ CASES = {
     "a relative and a dog": (
         "Odo fixed the bike shed.",
         "Odo bought a new saw.",
-        "My brother Odo runs a shop in Leeds.",
+        "My cousin Odo runs a shop in Leeds.",
         "The neighbours' dog Odo bit the postman.",
     ),
     "a first name of two people": (
         "Filka Moreno sent the text for the label.",
-        "Filka invited me to the harvest.",
-        "Filka says that the price is fine.",
+        "On Monday Filka invited me to the harvest.",
+        "In May Filka says that the price is fine.",
         "Filka Costa showed me three exercises.",
         "Filka Costa wants me to rest.",
         "Filka Moreno wants a new label.",
@@ -209,7 +209,7 @@ async def test_part_of_a_name_is_held_no_longer_once_a_memory_gives_the_whole_na
 
 
 async def test_lint_makes_no_page_of_a_first_name_that_two_people_have(pools: Pools) -> None:
-    texts = (*CASES["a first name of two people"], "Filka sings on Fridays.")
+    texts = (*CASES["a first name of two people"], "On Fridays Filka sings.")
     entries = [NewMemory(text, f"m{at:03}", NOW - timedelta(days=9 - at)) for at, text in enumerate(texts)]
     clock = Clock()
     before = told(await compiled_in_jobs(pools, [entries], clock))
