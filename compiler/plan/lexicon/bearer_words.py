@@ -23,12 +23,14 @@ chien chienne chiot chat chatte chaton cheval jument perroquet lapin tortue
 cane cagna cucciolo gatto gatta cavallo cavalla pappagallo coniglio
 """
 # What somebody is to the owner who is no relative of theirs.
-STRANGERS = """
+STRANGERS_ENGLISH = """
 colleague coworker co-worker boss manager client customer patient supplier contractor landlord landlady neighbour neighbor teacher
 tutor coach trainer doctor dentist therapist nurse plumber electrician mechanic builder gardener cleaner lawyer accountant
 friend pal receptionist secretary freelancer designer engineer developer midwife waiter waitress baker butcher farmer priest
 pastor professor tenant pupil captain assistant
 babysitter nanny barber hairdresser vet intern trainee recruiter student drummer guitarist singer driver postman
+"""
+STRANGERS = """
 freund freundin schüler schülerin freiberufler freiberuflerin
 kollege kollegin chef chefin kunde kundin patient patientin vermieter vermieterin nachbar nachbarin lehrer lehrerin trainer
 trainerin arzt ärztin zahnarzt zahnärztin handwerker klempner elektriker mechaniker anwalt anwältin praktikant praktikantin

@@ -75,9 +75,8 @@ def are_labelled(short: Collection[Role], full: Collection[Role], count: int) ->
     """
     is_kin = any(one.bearer is Bearer.KIN and not one.is_label for one in short)
     is_known = any(one.bearer is Bearer.KIN for one in full)
-    return (is_kin and not is_known and count >= _OFTEN) or any(
-        one.is_label and one.bearer is Bearer.STRANGER for one in short
-    )
+    is_apart = any(one.is_label and one.noun and one.bearer is Bearer.STRANGER for one in short)
+    return (is_kin and not is_known and count >= _OFTEN) or is_apart
 
 
 def is_of_another(roles: Iterable[Role], known: Collection[Role]) -> bool:
@@ -149,7 +148,13 @@ def _introductions(marked: str) -> Iterator[Role]:
         elif is_own and noun in _relatives():
             yield Role(Bearer.KIN, _relatives()[noun])
         elif _is_stranger(noun) and (is_own or (article and not is_after)):  # `Ana is a nurse` may be said of a sister
-            yield Role(Bearer.STRANGER, "")
+            yield Role(Bearer.STRANGER, "", is_label=bool(article) and _is_definite(article, noun))
+
+
+def _is_definite(article: str, noun: str) -> bool:
+    """Return whether an article is a definite one: `a` is one in Portuguese."""
+    key = article.casefold()
+    return key in _THE.split("|") and (key != "a" or noun not in bearer_words.STRANGERS_ENGLISH.split())
 
 
 def _labels(marked: str) -> Iterator[Role]:
@@ -167,7 +172,7 @@ def _labels(marked: str) -> Iterator[Role]:
         elif aside in _beasts():
             yield Role(Bearer.BEAST, "", is_label=True)
         elif title and not (title in _relatives() and is_determined):  # `meine Frau Ana`
-            yield Role(Bearer.STRANGER, title, is_label=True)
+            yield Role(Bearer.STRANGER, "", is_label=True)
         elif _is_stranger(before or aside) and not is_determined:
             yield Role(Bearer.STRANGER, before or aside, is_label=True)
         elif owning:
@@ -256,7 +261,7 @@ def _beasts() -> frozenset[str]:
 
 @cache
 def _strangers() -> frozenset[str]:
-    return frozenset(bearer_words.STRANGERS.split())
+    return frozenset((bearer_words.STRANGERS_ENGLISH + bearer_words.STRANGERS).split())
 
 
 def _is_stranger(noun: str) -> bool:

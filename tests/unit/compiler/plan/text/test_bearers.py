@@ -25,6 +25,9 @@ BEAST = Role(Bearer.BEAST, "")
         ("Tarka", "I met Sam's sister Tarka.", set()),
         ("Tarka", "My sister Tarka Moor came.", set()),
         ("Tarka", "A colleague called Tarka left.", {STRANGER}),
+        ("Tarka", "The nurse Tarka left.", {STRANGER._replace(is_label=True)}),
+        ("Tarka", "A vizinha Tarka saiu.", {STRANGER._replace(is_label=True)}),
+        ("Tarka", "A neighbour Tarka left.", {STRANGER}),
         ("Tarka", "Tarka is a nurse.", set()),
         ("Tarka", "The neighbours' dog Tarka barks.", {BEAST}),
         ("Tarka", "Tarka from work called.", {Role(Bearer.STRANGER, "work", is_label=True)}),
@@ -33,7 +36,7 @@ BEAST = Role(Bearer.BEAST, "")
         ("Tarka", "Tarka (our designer) drew it.", {Role(Bearer.STRANGER, "designer", is_label=True)}),
         ("Tarka", "Sam's Tarka limps.", {Role(Bearer.OWNED, "sam", is_label=True)}),
         ("Tarka", "Zusammen mit meiner Frau Tarka.", {Role(Bearer.KIN, "wife")}),
-        ("Tarka", "Frau Tarka rief an.", {Role(Bearer.STRANGER, "frau", is_label=True)}),
+        ("Tarka", "Frau Tarka rief an.", {STRANGER._replace(is_label=True)}),
         ("Tarka", "The day Tarka came it rained.", set()),
     ],
 )
