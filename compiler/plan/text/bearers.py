@@ -108,7 +108,8 @@ def roles(name: str, sentence: str) -> frozenset[Role]:
     spoken = _SPEAKER.match(sentence)
     speaker, said = (plain_key(spoken[1]), sentence[spoken.end() :]) if spoken else ("", sentence)
     marked = _marked(name, said)
-    return frozenset(one._replace(speaker=speaker) for one in (*_introductions(marked), *_labels(marked)))
+    introduced = tuple(_introductions(marked))
+    return frozenset(one._replace(speaker=speaker) for one in introduced or _labels(marked))
 
 
 def told(names: Iterable[str], every: Iterable[str]) -> frozenset[Role]:
@@ -227,7 +228,8 @@ def _labelled() -> re.Pattern[str]:
         rf"|{_MARK}\s\((?:(?i:{_OWNERS}|{_THE}|{_ARTICLES})\s(?:\w+\s)??)?(?P<aside>[^\W\d_][\w-]*)"
         rf"|(?<![\w'’-])(?P<before>[^\W\d_][\w-]*)\s(?={_MARK}(?!\s[^\W\d_a-zß-ÿ]))"
         rf"|{_MARK}\s(?:the|der|die|el|la|o|a|le|il)\s(?P<beast>[^\W\d_][\w-]*)"
-        rf"|{_MARK}\s(?:from|aus\s(?:dem|der)|del|de\sla|do|da|du|de\sl['’])\s"
+        rf"|(?:^|(?<=[,.;:]\s)|(?<=\b(?:at|to|by|in|de|et|da|do|an|zu)\s)|(?<=\b(?:and|for|und|mit|von|con|com)\s)|(?<=\bwith\s))"
+        rf"{_MARK}\s(?:from|aus\s(?:dem|der)|del|de\sla|do|da|du|de\sl['’])\s"
         rf"(?:(?:the|my|our|his|her|their|mein\w*|unser\w*)\s)?(?P<group>[^\W\d_A-Z][\w-]*|(?<=de[mr]\s)[^\W\d_][\w-]*)"
     )
 
