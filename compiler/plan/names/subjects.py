@@ -15,7 +15,7 @@ from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.same_names import country, is_titled, main_name, surname
 from compiler.plan.names.spelling import are_distinct
 from compiler.plan.names.spotting import NameKind, Spotted
-from compiler.plan.text.bearers import Bearer, are_labelled, are_several, is_kin_of_somebody, told
+from compiler.plan.text.bearers import BearerKind, are_labelled, are_several, is_kin_of_somebody, told
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned
 from compiler.plan.text.markdown import plain_key
@@ -184,7 +184,7 @@ def _is_shared(subject: Subject, begun: Collection[Subject]) -> bool:
     if len(full) < FULL_NAMES or not (subject.is_personal or sum(one.is_personal for one in full) > 1):
         return False
     roles = told(subject.names, (sentence for text in subject.texts for sentence in sentences(text)))
-    is_of_kin = any(one.bearer is Bearer.KIN and not one.is_label for one in roles)
+    is_of_kin = any(one.bearer is BearerKind.KIN and not one.is_label for one in roles)
     return not is_of_kin and len(subject.memories) <= sum(len(one.memories) for one in full)
 
 

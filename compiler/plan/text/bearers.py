@@ -36,7 +36,7 @@ from aus del de do da du dr dra prof mr mrs ms sr sra srta frau herr doctor dokt
 _MARKING = frozenset(_MARKING_WORDS.split())
 
 
-class Bearer(StrEnum):
+class BearerKind(StrEnum):
     """What the bearer of a name is: a relative of the owner, somebody else that the owner knows, an animal, or somebody's (`Sam's
     Rex`).
     """
@@ -47,49 +47,49 @@ class Bearer(StrEnum):
     OWNED = "owned"
 
 
-class Role(NamedTuple):
+class BearerRole(NamedTuple):
     """What the bearer of a name is, by a sentence. A label tells them from others (`Ana from work`, `Grandma Lena`)."""
 
-    bearer: Bearer
+    bearer: BearerKind
     noun: str
     is_label: bool = False
     speaker: str = ""
 
 
-def are_several(roles: Collection[Role]) -> bool:
+def are_several(roles: Collection[BearerRole]) -> bool:
     """Return whether the roles are those of several bearers: two relatives, an animal and a person, a relative and a stranger, or
     two that belong to different people. Other labels do not count.
     """
-    if len({one.noun for one in roles if one.bearer is Bearer.OWNED}) > 1:
+    if len({one.noun for one in roles if one.bearer is BearerKind.OWNED}) > 1:
         return True
     told = {one for one in roles if not one.is_label}
-    kin = {(one.speaker, one.noun) for one in told if one.bearer is Bearer.KIN}
+    kin = {(one.speaker, one.noun) for one in told if one.bearer is BearerKind.KIN}
     is_of_kin = any((speaker, other) for speaker, noun in kin for by, other in kin if by == speaker and other != noun)
     bearers = {one.bearer for one in told}
     return is_of_kin or len(bearers) > 1
 
 
-def are_labelled(short: Collection[Role], full: Collection[Role], count: int) -> bool:
+def are_labelled(short: Collection[BearerRole], full: Collection[BearerRole], count: int) -> bool:
     """Return whether the roles of a first name alone show that it is not the one of a full name, which `count` memories have: it
     has a label that tells it from others, or it is a relative of the owner, and the full name is said often, of none.
     """
-    is_kin = any(one.bearer is Bearer.KIN and not one.is_label for one in short)
-    is_known = any(one.bearer is Bearer.KIN for one in full)
-    is_apart = any(one.is_label and one.noun and one.bearer is Bearer.STRANGER for one in short)
+    is_kin = any(one.bearer is BearerKind.KIN and not one.is_label for one in short)
+    is_known = any(one.bearer is BearerKind.KIN for one in full)
+    is_apart = any(one.is_label and one.noun and one.bearer is BearerKind.STRANGER for one in short)
     return (is_kin and not is_known and count >= _OFTEN) or is_apart
 
 
-def is_of_another(roles: Iterable[Role], known: Collection[Role]) -> bool:
+def is_of_another(roles: Iterable[BearerRole], known: Collection[BearerRole]) -> bool:
     """Return whether a sentence with these roles labels a bearer of the name who is not the one with the `known` roles."""
     labels = [one for one in roles if one.is_label]
     return any(_differ(one, other) for one in labels for other in known if not other.is_label)
 
 
-def _differ(label: Role, known: Role) -> bool:
+def _differ(label: BearerRole, known: BearerRole) -> bool:
     """Return whether a label is not that of the known bearer. Children call the owner's mother `Grandma Ana`."""
-    if label.bearer is Bearer.OWNED:
-        return known.bearer in (Bearer.KIN, Bearer.STRANGER)
-    if label.bearer is not known.bearer or label.bearer is not Bearer.KIN:
+    if label.bearer is BearerKind.OWNED:
+        return known.bearer in (BearerKind.KIN, BearerKind.STRANGER)
+    if label.bearer is not known.bearer or label.bearer is not BearerKind.KIN:
         return label.bearer is not known.bearer
     return label.speaker == known.speaker and _of_children(label.noun) != _of_children(known.noun)
 
@@ -100,7 +100,7 @@ def _of_children(kind: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def roles(name: str, sentence: str) -> frozenset[Role]:
+def roles(name: str, sentence: str) -> frozenset[BearerRole]:
     """Return what a sentence says who the bearer of a name is."""
     if name not in sentence or not _may_tell(sentence):
         return frozenset()
@@ -112,13 +112,13 @@ def roles(name: str, sentence: str) -> frozenset[Role]:
     return frozenset(one._replace(speaker=speaker) for one in introduced or _labels(marked))
 
 
-def told(names: Iterable[str], every: Iterable[str]) -> frozenset[Role]:
+def told(names: Iterable[str], every: Iterable[str]) -> frozenset[BearerRole]:
     """Return what the sentences say who the bearer of one of the names is."""
     names = tuple(names)
     return frozenset(one for sentence in every for name in names for one in roles(name, sentence))
 
 
-def without_others(quoted: Sequence[str], names: Collection[str], known: Collection[Role]) -> tuple[str, ...]:
+def without_others(quoted: Sequence[str], names: Collection[str], known: Collection[BearerRole]) -> tuple[str, ...]:
     """Return the sentences without those that label another bearer of the names than the one with the `known` roles."""
     return tuple(one for one in quoted if not is_of_another(told(names, (one,)), known))
 
@@ -138,18 +138,18 @@ def _may_tell(sentence: str) -> bool:
     )
 
 
-def _introductions(marked: str) -> Iterator[Role]:
+def _introductions(marked: str) -> Iterator[BearerRole]:
     every = ((found, at > 0) for at, pattern in enumerate(_introducing()) for found in pattern.finditer(marked))
     for found, is_after in every:
         owner, article, noun = found["owner"] or "", found["article"], found["noun"].casefold()
         is_own = bool(owner) and (owner.casefold() not in _theirs() or not found.start())
         is_own |= bool(found["user"]) or bool(article and not found["between"] and noun in _relatives())
         if noun in _beasts():
-            yield Role(Bearer.BEAST, "")
+            yield BearerRole(BearerKind.BEAST, "")
         elif is_own and noun in _relatives():
-            yield Role(Bearer.KIN, _relatives()[noun])
+            yield BearerRole(BearerKind.KIN, _relatives()[noun])
         elif _is_stranger(noun) and (is_own or (article and not is_after)):  # `Ana is a nurse` may be said of a sister
-            yield Role(Bearer.STRANGER, "", is_label=bool(article) and _is_definite(article, noun))
+            yield BearerRole(BearerKind.STRANGER, "", is_label=bool(article) and _is_definite(article, noun))
 
 
 def _is_definite(article: str, noun: str) -> bool:
@@ -158,26 +158,28 @@ def _is_definite(article: str, noun: str) -> bool:
     return key in _THE.split("|") and (key != "a" or noun not in bearer_words.STRANGERS_ENGLISH.split())
 
 
-def _labels(marked: str) -> Iterator[Role]:
+def _labels(marked: str) -> Iterator[BearerRole]:
     for found in _labelled().finditer(marked):
-        labels = ("before", "beast", "group", "owning", "title", "aside")
-        before, beast, group, owning, title, aside = (found[one].casefold() if found[one] else "" for one in labels)
+        labels = ("before", "noun", "group", "owning", "title", "aside")
+        before, after, group, owning, title, aside = (found[one].casefold() if found[one] else "" for one in labels)
         kind = _relatives().get(before, "")
         is_determined = _is_determined(marked[: found.start()])
         if kind and not is_determined:
-            yield Role(Bearer.KIN, kind, is_label=True)
-        elif beast in _beasts():
-            yield Role(Bearer.BEAST, "", is_label=True)
+            yield BearerRole(BearerKind.KIN, kind, is_label=True)
+        elif after in _beasts():
+            yield BearerRole(BearerKind.BEAST, "", is_label=True)
         elif group and plain_key(group) not in STOP_WORDS:
-            yield Role(Bearer.STRANGER, plain_key(group), is_label=True)
+            yield BearerRole(BearerKind.STRANGER, plain_key(group), is_label=True)
         elif aside in _beasts():
-            yield Role(Bearer.BEAST, "", is_label=True)
+            yield BearerRole(BearerKind.BEAST, "", is_label=True)
         elif title and not (title in _relatives() and is_determined):  # `meine Frau Ana`
-            yield Role(Bearer.STRANGER, "", is_label=True)
-        elif _is_stranger(before or aside) and not is_determined:
-            yield Role(Bearer.STRANGER, before or aside, is_label=True)
+            yield BearerRole(BearerKind.STRANGER, "", is_label=True)
+        elif _is_stranger(after or aside):
+            yield BearerRole(BearerKind.STRANGER, after or aside, is_label=True)
+        elif _is_stranger(before) and not is_determined:
+            yield BearerRole(BearerKind.STRANGER, before, is_label=True)
         elif owning:
-            yield Role(Bearer.OWNED, plain_key(owning), is_label=True)
+            yield BearerRole(BearerKind.OWNED, plain_key(owning), is_label=True)
 
 
 def _is_determined(before: str) -> bool:
@@ -227,7 +229,7 @@ def _labelled() -> re.Pattern[str]:
         rf"|(?<![\w'’-])(?P<owning>[^\W\d_a-zß-ÿ][\w-]*(?=['’])|his|her|their)(?:['’]s?)?\s(?={_MARK})"
         rf"|{_MARK}\s\((?:(?i:{_OWNERS}|{_THE}|{_ARTICLES})\s(?:\w+\s)??)?(?P<aside>[^\W\d_][\w-]*)"
         rf"|(?<![\w'’-])(?P<before>[^\W\d_][\w-]*)\s(?={_MARK}(?!\s[^\W\d_a-zß-ÿ]))"
-        rf"|{_MARK}\s(?:the|der|die|el|la|o|a|le|il)\s(?P<beast>[^\W\d_][\w-]*)"
+        rf"|{_MARK}\s(?:the|der|die|el|la|o|a|le|il)\s(?P<noun>[^\W\d_][\w-]*)"
         rf"|(?:^|(?<=[,.;:]\s)|(?<=\b(?:at|to|by|in|de|et|da|do|an|zu)\s)|(?<=\b(?:and|for|und|mit|von|con|com)\s)|(?<=\bwith\s))"
         rf"{_MARK}\s(?:from|aus\s(?:dem|der)|del|de\sla|do|da|du|de\sl['’])\s"
         rf"(?:(?:the|my|our|his|her|their|mein\w*|unser\w*)\s)?(?P<group>[^\W\d_A-Z][\w-]*|(?<=de[mr]\s)[^\W\d_][\w-]*)"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.plan.text.bearers import Bearer, Role, are_several, is_kin_of_somebody, is_of_another, roles
+from compiler.plan.text.bearers import BearerKind, BearerRole, are_several, is_kin_of_somebody, is_of_another, roles
 from compiler.plan.text.namesakes import told_apart
 from compiler.plan.text.nicknames import nicknames
 
-SISTER = Role(Bearer.KIN, "sister")
-STRANGER = Role(Bearer.STRANGER, "")
-BEAST = Role(Bearer.BEAST, "")
+SISTER = BearerRole(BearerKind.KIN, "sister")
+STRANGER = BearerRole(BearerKind.STRANGER, "")
+BEAST = BearerRole(BearerKind.BEAST, "")
 
 
 @pytest.mark.parametrize(
@@ -25,43 +25,50 @@ BEAST = Role(Bearer.BEAST, "")
         ("Tarka", "I met Sam's sister Tarka.", set()),
         ("Tarka", "My sister Tarka Moor came.", set()),
         ("Tarka", "A colleague called Tarka left.", {STRANGER}),
+        ("Tarka", "Tarka the plumber left.", {BearerRole(BearerKind.STRANGER, "plumber", is_label=True)}),
         ("Tarka", "The nurse Tarka left.", {STRANGER._replace(is_label=True)}),
         ("Tarka", "A vizinha Tarka saiu.", {STRANGER._replace(is_label=True)}),
         ("Tarka", "A neighbour Tarka left.", {STRANGER}),
         ("Tarka", "Tarka is a nurse.", set()),
         ("Tarka", "The neighbours' dog Tarka barks.", {BEAST}),
-        ("Tarka", "Tarka from work called.", {Role(Bearer.STRANGER, "work", is_label=True)}),
-        ("Tarka", "He shouted at Tarka from the office.", {Role(Bearer.STRANGER, "office", is_label=True)}),
+        ("Tarka", "Tarka from work called.", {BearerRole(BearerKind.STRANGER, "work", is_label=True)}),
+        ("Tarka", "He shouted at Tarka from the office.", {BearerRole(BearerKind.STRANGER, "office", is_label=True)}),
         ("Tarka", "I fetched Tarka from the station.", set()),
         ("Tarka", "They got a puppy named Tarka from the shelter.", {BEAST}),
-        ("Tarka", "Grandma Tarka fell.", {Role(Bearer.KIN, "grandmother", is_label=True)}),
-        ("Tarka", "Tarka (our designer) drew it.", {Role(Bearer.STRANGER, "designer", is_label=True)}),
-        ("Tarka", "Sam's Tarka limps.", {Role(Bearer.OWNED, "sam", is_label=True)}),
-        ("Tarka", "Zusammen mit meiner Frau Tarka.", {Role(Bearer.KIN, "wife")}),
+        ("Tarka", "Grandma Tarka fell.", {BearerRole(BearerKind.KIN, "grandmother", is_label=True)}),
+        ("Tarka", "Tarka (our designer) drew it.", {BearerRole(BearerKind.STRANGER, "designer", is_label=True)}),
+        ("Tarka", "Sam's Tarka limps.", {BearerRole(BearerKind.OWNED, "sam", is_label=True)}),
+        ("Tarka", "Zusammen mit meiner Frau Tarka.", {BearerRole(BearerKind.KIN, "wife")}),
         ("Tarka", "Frau Tarka rief an.", {STRANGER._replace(is_label=True)}),
         ("Tarka", "The day Tarka came it rained.", set()),
     ],
 )
-def test_sentence_tells_who_bears_a_name(name: str, sentence: str, found: set[Role]) -> None:
+def test_sentence_tells_who_bears_a_name(name: str, sentence: str, found: set[BearerRole]) -> None:
     assert roles(name, sentence) == found
 
 
 def test_roles_of_several_bearers() -> None:
-    daughter = Role(Bearer.KIN, "daughter")
+    daughter = BearerRole(BearerKind.KIN, "daughter")
     assert are_several({SISTER, daughter})
     assert are_several({SISTER, STRANGER})
     assert are_several({SISTER, BEAST})
-    assert are_several({Role(Bearer.OWNED, "sam", is_label=True), Role(Bearer.OWNED, "ivo", is_label=True)})
+    assert are_several(
+        {BearerRole(BearerKind.OWNED, "sam", is_label=True), BearerRole(BearerKind.OWNED, "ivo", is_label=True)}
+    )
     assert not are_several({SISTER, daughter._replace(speaker="ivo")}), "each speaker has relatives of their own"
     assert not are_several({SISTER, STRANGER._replace(is_label=True)})
 
 
 def test_label_of_another_bearer() -> None:
-    office = Role(Bearer.STRANGER, "office", is_label=True)
+    office = BearerRole(BearerKind.STRANGER, "office", is_label=True)
     assert is_of_another({office}, {SISTER})
     assert not is_of_another({office}, {STRANGER})
-    assert not is_of_another({Role(Bearer.KIN, "grandmother", is_label=True)}, {Role(Bearer.KIN, "mother")})
-    assert is_of_another({Role(Bearer.KIN, "grandmother", is_label=True)}, {Role(Bearer.KIN, "daughter")})
+    assert not is_of_another(
+        {BearerRole(BearerKind.KIN, "grandmother", is_label=True)}, {BearerRole(BearerKind.KIN, "mother")}
+    )
+    assert is_of_another(
+        {BearerRole(BearerKind.KIN, "grandmother", is_label=True)}, {BearerRole(BearerKind.KIN, "daughter")}
+    )
 
 
 def test_relative_of_somebody() -> None:
