@@ -169,9 +169,9 @@ def message_reading(reading: Reading, leaning: float, prospects: Prospects) -> M
 
 def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
     """Return the parsed message. `speakers` are the thread's speakers by name. A message of only courtesies is kept whole."""
-    message = _without_asker(message, speakers)
     if len(message) > _HEAD_CHARS + _TAIL_CHARS:
         message = f"{message[:_HEAD_CHARS]}\n{message[-_TAIL_CHARS:]}"
+    message = _without_asker(message, speakers)
     sentences = [text for text in _sentences(_ROLE.sub("", _WRAPPING.sub(" ", message))) if not _COURTESY.match(text)]
     whole = " ".join(_LEAD_IN.sub("", text, count=1) for text in sentences).strip() or message.strip()
     named = _named(whole, speakers)
@@ -192,9 +192,10 @@ def _without_asker(message: str, speakers: Iterable[str]) -> str:
     Otherwise recall would prefer what that person said, and rank what others said far lower.
     """
     asker, _, question = message.partition(":")
-    is_asked = bool(question.strip()) and folded_words(asker) in {folded_words(name) for name in speakers} - {""}
+    if not question.strip() or _folded_words(asker) not in {folded_words(name) for name in speakers} - {""}:
+        return message
     is_own = not OWN.isdisjoint(map(fold, _WORD.findall(question)))
-    return question.strip() if is_asked and not is_own else message
+    return message if is_own else question.strip()
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -255,7 +256,8 @@ def _named(text: str, speakers: Iterable[str]) -> dict[str, frozenset[str]]:
             known.setdefault(word, set()).update([name] if len(word) > 1 else [])
     found: dict[str, Collection[str]] = {}
     for match in _WORD.finditer(text) if known else ():
-        found[match[0]] = found.get(match[0]) or _bearers(text, match, known)
+        if match[0] not in found or fold(match[0]) in STOP_WORDS:
+            found[match[0]] = found.get(match[0]) or _bearers(text, match, known)
     counts = Counter(name for names in found.values() for name in names)
     most = {written: max(map(counts.__getitem__, names)) for written, names in found.items() if names}
     return {written: frozenset(name for name in found[written] if counts[name] == top) for written, top in most.items()}
@@ -263,7 +265,11 @@ def _named(text: str, speakers: Iterable[str]) -> dict[str, frozenset[str]]:
 
 @lru_cache(maxsize=20_000)
 def folded_words(text: str) -> str:
-    """Return the folded words of a text, joined by single spaces, to compare names."""
+    """Return the folded words of a name or the head of a text, joined by single spaces, to compare names."""
+    return _folded_words(text)
+
+
+def _folded_words(text: str) -> str:
     return " ".join(_WORD.findall(fold(text)))
 
 

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from sidecar.turn.message.reading import Reading, is_one_edit, read
+from sidecar.turn.message.reading import Reading, folded_words, is_one_edit, read
 
 TODAY = date(2026, 11, 21)
 SPEAKERS = ("Caroline", "João Silva", "Sam")
@@ -183,3 +183,11 @@ def test_speakers_are_named_by_any_telling_part_of_their_names(message: str, nam
         "An Ho",
     )
     assert read(message, speakers=speakers, today=TODAY).named == named
+
+
+def test_the_cache_of_names_holds_no_message() -> None:
+    names = ("Bob", "Ana")
+    read("Bob: when is it?", speakers=names, today=TODAY)
+    before = folded_words.cache_info().currsize
+    read(f"{'A note that ends with a colon ' * 100}: when is it?", speakers=names, today=TODAY)
+    assert folded_words.cache_info().currsize == before
