@@ -122,7 +122,8 @@ def clues_in(memories: Iterable[BatchMemory]) -> NameClues:
         surnames |= titled(memory.text)
         given |= {(word, plain_key(name)) for kind, name in introductions(memory.text) for word in keys_of(kind)}
         given |= {(plain_key(nick), plain_key(name)) for nick, name in nicknames(memory.text)}
-        borne |= {plain_key(one.name) for one in runs(memory.text) if told((one.name,), sentences(memory.text))}
+        names, said = {one.name for one in runs(memory.text)}, sentences(memory.text)
+        borne |= {plain_key(name) for name in names if told((name,), said)}
     spread = {key: frozenset(ids) for key, ids in cities.items()}
     return NameClues(spread, frozenset(surnames), frozenset(given), frozenset(borne))
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from compiler.plan.lexicon import bearer_words, kin_words
 from compiler.plan.text.markdown import plain_key
+from store.text.calendar_words import CALENDAR_WORDS
+from store.text.text_cache import cached_by_text
 from store.text.words import STOP_WORDS
 
 _MARK = "\x01"
@@ -34,6 +36,7 @@ _MARKING_WORDS = """
 from aus del de do da du dr dra prof mr mrs ms sr sra srta frau herr doctor doktor doutor doctora doutora
 """
 _MARKING = frozenset(_MARKING_WORDS.split())
+_CONTRACTED = frozenset(["let", "everybody", "everyone", "everything", "nobody", "somebody", "someone"])
 
 
 class BearerKind(StrEnum):
@@ -101,7 +104,7 @@ def _of_children(kind: str) -> str:
 
 @lru_cache(maxsize=8192)
 def roles(name: str, sentence: str) -> frozenset[BearerRole]:
-    """Return what a sentence says who the bearer of a name is."""
+    """Return what a sentence says about the bearer of a name."""
     if name not in sentence or not _may_tell(sentence):
         return frozenset()
     sentence = _LINE.sub("", sentence)
@@ -113,9 +116,10 @@ def roles(name: str, sentence: str) -> frozenset[BearerRole]:
 
 
 def told(names: Iterable[str], every: Iterable[str]) -> frozenset[BearerRole]:
-    """Return what the sentences say who the bearer of one of the names is."""
+    """Return what the sentences say about the bearer of one of the names."""
     names = tuple(names)
-    return frozenset(one for sentence in every for name in names for one in roles(name, sentence))
+    having = ((name, sentence) for sentence in every for name in names if name in sentence)
+    return frozenset(one for name, sentence in having for one in roles(name, sentence))
 
 
 def without_others(quoted: Sequence[str], names: Collection[str], known: Collection[BearerRole]) -> tuple[str, ...]:
@@ -127,7 +131,7 @@ def _marked(name: str, said: str) -> str:
     return re.sub(rf"(?<![\w'’-]){re.escape(name)}(?![\w-])", _MARK, said)
 
 
-@lru_cache(maxsize=8192)
+@cached_by_text(8192)
 def _may_tell(sentence: str) -> bool:
     words = set(_WORD.findall(sentence.casefold()))
     return (
@@ -178,8 +182,13 @@ def _labels(marked: str) -> Iterator[BearerRole]:
             yield BearerRole(BearerKind.STRANGER, after or aside, is_label=True)
         elif _is_stranger(before) and not is_determined:
             yield BearerRole(BearerKind.STRANGER, before, is_label=True)
-        elif owning:
+        elif owning in _theirs() or (owning and not _is_contracted(owning)):
             yield BearerRole(BearerKind.OWNED, plain_key(owning), is_label=True)
+
+
+def _is_contracted(word: str) -> bool:
+    """Return whether a word before `'s` is no owner: `It's Ana`, `today's Ana`."""
+    return plain_key(word) in STOP_WORDS | CALENDAR_WORDS | _CONTRACTED
 
 
 def _is_determined(before: str) -> bool:

@@ -57,6 +57,14 @@ def test_first_name_of_one_person_joins_the_full_name(telling: str) -> None:
     assert "fence" in lines(pages["Nils Aune"])
 
 
+def test_contraction_before_a_name_is_no_owner_of_its_bearer() -> None:
+    told = ("Tarka moved the trial to May.", "Tarka sang in the kitchen.")
+    pages = made("It's Tarka who fixed the boat.", "That's Tarka, she runs the lab in Bergen.", *told)
+    assert "boat" in lines(pages["Tarka"])
+    pages = made("My sister Tarka runs the lab in Bergen.", "It's Tarka who fixed the boat.", *told)
+    assert "boat" in lines(pages["Tarka"])
+
+
 def test_town_and_something_in_it_are_two_pages() -> None:
     inside = ("Harnow Academy wants a new roof.", "Harnow Academy is closed in May.")
     town = ("The market in Harnow closes at noon.", "Harnow is empty on Sundays.")

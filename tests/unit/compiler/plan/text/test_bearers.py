@@ -38,6 +38,10 @@ BEAST = BearerRole(BearerKind.BEAST, "")
         ("Tarka", "Grandma Tarka fell.", {BearerRole(BearerKind.KIN, "grandmother", is_label=True)}),
         ("Tarka", "Tarka (our designer) drew it.", {BearerRole(BearerKind.STRANGER, "designer", is_label=True)}),
         ("Tarka", "Sam's Tarka limps.", {BearerRole(BearerKind.OWNED, "sam", is_label=True)}),
+        ("Tarka", "It's Tarka.", set()),
+        ("Tarka", "Let’s ask, that’s Tarka.", set()),
+        ("Tarka", "We heard Friday's Tarka.", set()),
+        ("Tarka", "The vet fed her Tarka.", {BearerRole(BearerKind.OWNED, "her", is_label=True)}),
         ("Tarka", "Zusammen mit meiner Frau Tarka.", {BearerRole(BearerKind.KIN, "wife")}),
         ("Tarka", "Frau Tarka rief an.", {STRANGER._replace(is_label=True)}),
         ("Tarka", "The day Tarka came it rained.", set()),
@@ -69,6 +73,10 @@ def test_label_of_another_bearer() -> None:
     assert is_of_another(
         {BearerRole(BearerKind.KIN, "grandmother", is_label=True)}, {BearerRole(BearerKind.KIN, "daughter")}
     )
+    grandmother = BearerRole(BearerKind.KIN, "grandmother", is_label=True, speaker="ivo")
+    daughter = BearerRole(BearerKind.KIN, "daughter", speaker="mia")
+    assert not is_of_another({grandmother}, {daughter}), "each speaker has relatives of their own"
+    assert is_of_another({grandmother}, {daughter._replace(speaker="ivo")})
 
 
 def test_relative_of_somebody() -> None:
