@@ -15,9 +15,11 @@ _TEXTS = frozenset({"text", "input_text", "output_text", "summary_text"})
 _PRIVATE = frozenset({"thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap", "cache_point"})
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use", "function_call"})
 _PICTURES = frozenset({"image", "image_url", "input_image", "image_file", "image_asset_pointer"})
+_CITED = "citations"  # a text in pieces, each with its sources
 _CONVERSE = {
     "toolUse": "tool_use", "toolResult": "tool_result", "reasoningContent": "reasoning", "cachePoint": "cache_point",
     "image": "image", "document": "document", "video": "video", "audio": "audio", "guardContent": "guard_content",
+    "citationsContent": _CITED, "searchResult": "search_result",
 }  # fmt: skip
 
 
@@ -85,6 +87,8 @@ def _texts(block: object) -> Iterator[str]:
     block = _typed(block)
     if isinstance(block, str):
         yield block
+    elif isinstance(block, Mapping) and block.get("type") == _CITED and isinstance(block.get("content"), list):
+        yield "".join(text for piece in block["content"] for text in _texts(piece))
     elif isinstance(block, Mapping):
         yield from _block_texts(block)
 

@@ -170,6 +170,13 @@ def test_bedrock_blocks_become_the_same_parts() -> None:
         },
         {"role": "user", "content": [answer, {"cachePoint": {"type": "default"}}]},
         {"role": "user", "content": [{"guardContent": {"text": {"text": "Book it."}}}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"citationsContent": {"content": [{"text": "It leaves "}, {"text": "at two."}], "citations": []}}
+            ],
+        },
+        {"role": "user", "content": [{"searchResult": {"source": "s", "title": "Fares", "content": [{"text": "9"}]}}]},
     )
     call = {"type": "tool_call", "id": "u1", "name": "search", "arguments": {"from": "YYZ"}}
     result = {"type": "tool_result", "id": "u1", "content": 'two\n{"n": 2}'}
@@ -178,6 +185,8 @@ def test_bedrock_blocks_become_the_same_parts() -> None:
         ("assistant", "Yes.", (call,)),
         ("tool", "", (result,)),
         ("user", "Book it.", ()),
+        ("assistant", "It leaves at two.", ()),
+        ("user", "[search_result: Fares]", ()),
     ]
 
 
