@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import dropwhile
 
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import BatchMemory, Mention, Page, PageType
@@ -128,7 +129,9 @@ def _join_nicknames(found: dict[str, Subject], memories: Iterable[BatchMemory]) 
     """Join a nickname with the name that a memory gives for it (`Bob Marsh, nicknamed Sticky`), unless memories give several."""
     bearers: dict[str, set[str]] = {}
     for nick, name in (pair for memory in memories for pair in nicknames(memory.text)):
-        bearers.setdefault(_end_in(found, nick) or plain_key(nick), set()).add(_end_in(found, name))
+        key, words = plain_key(nick), plain_key(name).split()
+        ends = (" ".join(words[at:]) for at in range(len(words)))
+        bearers.setdefault(_known_as(found, (key,)) or key, set()).add(_known_as(found, ends))
     for nick, names in sorted(bearers.items()):
         whole = [name for name in names if not any(other.startswith(f"{name} ") for other in names)]
         bearer = found.get(whole[0]) if len(whole) == 1 else None
@@ -137,13 +140,14 @@ def _join_nicknames(found: dict[str, Subject], memories: Iterable[BatchMemory]) 
             bearer.is_sure = True
 
 
-def _end_in(found: Mapping[str, Subject], name: str) -> str:
-    """Return the longest end of a name that is a subject, or a shorter one that most memories have: `kestrel`, of `Project
-    Kestrel`; empty if there is none.
+def _known_as(found: Mapping[str, Subject], names: Iterable[str]) -> str:
+    """Return the first of the names that is a subject; or, if more memories have it, the first name without the ordinary words
+    that it begins with: `kestrel`, of `Project Kestrel`. Return an empty text if neither is a subject.
     """
-    words = plain_key(name).split()
-    ends = [one for at in range(len(words)) if (one := " ".join(words[at:])) in found]
-    return max(ends, key=lambda one: (len(found[one].memories), len(one)), default="")
+    names = tuple(names)
+    bare = " ".join(dropwhile(is_ordinary, names[0].split())) if names else ""
+    known = [one for one in (next((name for name in names if name in found), ""), bare) if one in found]
+    return max(known, key=lambda one: len(found[one].memories), default="")
 
 
 def _is_full_name(subject: Subject) -> bool:

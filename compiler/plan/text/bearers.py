@@ -73,8 +73,8 @@ def are_several(roles: Collection[BearerRole]) -> bool:
 
 
 def are_labelled(short: Collection[BearerRole], full: Collection[BearerRole], count: int) -> bool:
-    """Return whether the roles of a first name alone show that it is not the one of a full name, which `count` memories have: it
-    has a label that tells it from others, or it is a relative of the owner, and the full name is said often, of none.
+    """Return whether a first name alone is not short for a full name, which `count` memories have. Either its roles have a label
+    that tells its bearer from others, or they are those of a relative, and the full name is said often and of no relative.
     """
     is_kin = any(one.bearer is BearerKind.KIN and not one.is_label for one in short)
     is_known = any(one.bearer is BearerKind.KIN for one in full)

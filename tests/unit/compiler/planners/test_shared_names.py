@@ -65,6 +65,15 @@ def test_contraction_before_a_name_is_no_owner_of_its_bearer() -> None:
     assert "boat" in lines(pages["Tarka"])
 
 
+def test_nickname_stands_for_the_full_name_and_not_for_the_town_it_ends_with() -> None:
+    town = ("We flew to Paris in May.", "The office in Paris is closed.", "Ivo lives in Paris.")
+    pages = made(
+        "Ana Paris, known as Pip, runs the lab.", "Ana Paris moved the trial.", *town, "Pip fixed the fence by herself."
+    )
+    assert "fence" in lines(pages["Ana Paris"])
+    assert "fence" not in lines(pages["Paris"])
+
+
 def test_town_and_something_in_it_are_two_pages() -> None:
     inside = ("Harnow Academy wants a new roof.", "Harnow Academy is closed in May.")
     town = ("The market in Harnow closes at noon.", "Harnow is empty on Sundays.")
