@@ -131,7 +131,8 @@ def _join_nicknames(found: dict[str, Subject], memories: Iterable[BatchMemory]) 
     for nick, name in (pair for memory in memories for pair in nicknames(memory.text)):
         key, words = plain_key(nick), plain_key(name).split()
         ends = (" ".join(words[at:]) for at in range(len(words)))
-        bearers.setdefault(_known_as(found, (key,)) or key, set()).add(_known_as(found, ends))
+        known_nick = _known_as(found, (key,)) or key
+        bearers.setdefault(known_nick, set()).add(_known_as(found, ends, nick=known_nick))
     for nick, names in sorted(bearers.items()):
         whole = [name for name in names if not any(other.startswith(f"{name} ") for other in names)]
         bearer = found.get(whole[0]) if len(whole) == 1 else None
@@ -140,13 +141,15 @@ def _join_nicknames(found: dict[str, Subject], memories: Iterable[BatchMemory]) 
             bearer.is_sure = True
 
 
-def _known_as(found: Mapping[str, Subject], names: Iterable[str]) -> str:
+def _known_as(found: Mapping[str, Subject], names: Iterable[str], *, nick: str = "") -> str:
     """Return the first of the names that is a subject; or, if more memories have it, the first name without the ordinary words
-    that it begins with: `kestrel`, of `Project Kestrel`. Return an empty text if neither is a subject.
+    that it begins with, unless this is the nickname: `kestrel`, of `Project Kestrel`. Return an empty text if neither is a
+    subject.
     """
     names = tuple(names)
     bare = " ".join(dropwhile(is_ordinary, names[0].split())) if names else ""
-    known = [one for one in (next((name for name in names if name in found), ""), bare) if one in found]
+    whole = next((name for name in names if name in found), "")
+    known = [one for one in (whole, bare if bare != nick else "") if one in found]
     return max(known, key=lambda one: len(found[one].memories), default="")
 
 

@@ -32,6 +32,7 @@ _ALSO = re.compile(
     rf"|\b(?:{_BEARS}) (?:{_ALSO_WORDS}) ([^\W\d_a-z][\w-]+)|\b(?:{_BEARS}) ([^\W\d_a-z][\w-]+) (?:{_ALSO_WORDS})\b"
     rf"|\b(?:{_ALSO_WORDS}) (?:{_BEARS}) ([^\W\d_a-z][\w-]+)|\b(?:is|ist|es|é) ([^\W\d_a-z][\w-]+) (?:too|{_ALSO_WORDS})\b"
 )
+_LONGEST = 80  # characters of a name and `is`
 _NUMBERS = """
 two|three|four|five|six|seven|eight|nine|ten|dos|tres|cuatro|cinco|dois|duas|três|quatro|zwei|drei|vier|fünf|deux|trois|quatre
 """
@@ -82,9 +83,21 @@ def told_apart(text: str) -> frozenset[str]:
     """Return the plain keys of the single words of whose bearer a text says that they are another one than the known one: `he met
     a Dan, not the Dan from before`, `there is another Dan, Dan Reed`.
     """
-    also = (name for one in _ALSO.finditer(text) for name in one.groups() if name)
+    also = (
+        name
+        for one in _ALSO.finditer(text)
+        for name in one.groups()
+        if name and not _is_short_for(name, text, one.start())
+    )
     named = (one[1] for one in _ANOTHER.finditer(text) if re.search(rf"\b{one[1]} [^\W\d_a-z]", text[one.end() :]))
     return frozenset(map(plain_key, (*(one[1] for one in _APART.finditer(text)), *named, *also)))
+
+
+def _is_short_for(name: str, text: str, at: int) -> bool:
+    """Return whether a longer name that ends or begins with the name is just before a place: `Mount Etna is also called Etna`."""
+    before = text[max(0, at - _LONGEST) : at]
+    word = re.escape(name)
+    return bool(re.search(rf"(?:[^\W\d_a-z][\w-]* {word}|\b{word} [^\W\d_a-z][\w-]*),?(?: (?:is|was))? $", before))
 
 
 def _is_before_noun(text: str, at: int) -> bool:

@@ -74,6 +74,12 @@ def test_nickname_stands_for_the_full_name_and_not_for_the_town_it_ends_with() -
     assert "fence" not in lines(pages["Paris"])
 
 
+def test_short_form_of_a_name_shares_its_page() -> None:
+    told = ("Mount Kapsa has snow in May.", "We climbed Kapsa.", "Kapsa is steep.")
+    pages = made("Mount Kapsa is also called Kapsa.", *told)
+    assert "steep" in lines(pages["Mount Kapsa"])
+
+
 def test_town_and_something_in_it_are_two_pages() -> None:
     inside = ("Harnow Academy wants a new roof.", "Harnow Academy is closed in May.")
     town = ("The market in Harnow closes at noon.", "Harnow is empty on Sundays.")

@@ -114,3 +114,8 @@ def test_namesake_is_told_apart(text: str) -> None:
 )
 def test_former_name_stands_for_the_present_one(text: str, found: set[tuple[str, str]]) -> None:
     assert set(nicknames(text)) == found
+
+
+def test_longer_name_before_the_same_name_is_no_namesake() -> None:
+    assert not told_apart("Mount Tarka is also called Tarka.")
+    assert told_apart("Tarka knows a boat that is also called Tarka.") == {"tarka"}
