@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import NO_NAMES
 from store.text.text_cache import cached_by_text
 
@@ -49,8 +50,13 @@ _RENAMED = re.compile(
     rf"|(?:agora\sse\schama|agora\schama-se|passou\sa\schamar-se)|s['’]appelle\s(?:maintenant|désormais))"
     rf"\s[\"“'‘„«]?({_NAME})"
 )
-_JOKING = re.compile(
-    r"\b(?:jok(?:e|ed|ing|ingly)|prank|scherz\w*|witz\w*|broma|bromeando|brincadeira|blague|scherzo)\b", re.IGNORECASE
+# `We renamed Sparrow to Kestrel as a joke`, `Nobody renamed it`, `It was nearly renamed`, `Iva suggests that it is renamed`
+_UNREAL = re.compile(
+    r"\?|\b(?:jok(?:e|ed|ing|ingly)|prank|scherz\w*|witz\w*|broma|bromeando|brincadeira|blague|scherzo"
+    r"|nobody|no one|never|not|\w+n['’]t|nearly|almost|if|would|could|should|might|may|suggest\w*|propos\w*|back"
+    r"|nicht|nie|niemand|fast|beinahe|wenn|falls|würde|könnte|sollte|vielleicht"
+    r"|no|nunca|nadie|casi|si|quizás|não|ninguém|quase|talvez|jamais|personne|presque|peut-être)\b",
+    re.IGNORECASE,
 )
 _PLACED = re.compile(r"\b(?:in|at|of|from|near|by|to|von|aus|bei|en|de|do|da|à)(?:\sthe)?\s$", re.IGNORECASE)
 
@@ -65,7 +71,8 @@ def nicknames(text: str) -> tuple[tuple[str, str], ...]:
     every = [(one[2], one[1]) for one in said if not _PLACED.search(text, 0, one.start())]
     every += [(one[2], one[1]) for one in _BY_ALL.finditer(text)]
     every += [(one[2] or one[4], one[1] or one[3]) for one in _SAID_OF.finditer(text)]
-    renamed = _RENAMED.finditer(text) if not _JOKING.search(text) else ()
+    real = (sentence for sentence in sentences(text) if not _UNREAL.search(sentence)) if _RENAMED.search(text) else ()
+    renamed = (one for sentence in real for one in _RENAMED.finditer(sentence))
     every += [(one[1] or one[3] or one[5], one[2] or one[4] or one[6]) for one in renamed]
     return tuple(dict.fromkeys((nick, name) for nick, name in every if _are_names(nick, name)))
 

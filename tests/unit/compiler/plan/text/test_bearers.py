@@ -109,6 +109,10 @@ def test_namesake_is_told_apart(text: str) -> None:
         ("Sparrow heißt jetzt Kestrel.", {("Sparrow", "Kestrel")}),
         ("Sparrow ahora se llama Kestrel.", {("Sparrow", "Kestrel")}),
         ("We renamed Sparrow to Kestrel as a joke.", set()),
+        ("Nobody renamed Sparrow to Kestrel.", set()),
+        ("Sparrow was nearly renamed. Iva suggested that Sparrow is renamed to Kestrel.", set()),
+        ("Was Sparrow renamed to Kestrel?", set()),
+        ("It was not easy. Sparrow was renamed to Kestrel.", {("Sparrow", "Kestrel")}),
         ("Ana renamed the file.", set()),
     ],
 )
