@@ -151,6 +151,7 @@ _NOT_FOR_CALLERS = (
     store.DistributionFailed,
     store.MigrationLocked,
     store.LedgerUnreadable,
+    store.LedgerForeign,
     store.RightsLost,
 )
 

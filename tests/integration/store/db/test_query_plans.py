@@ -34,6 +34,7 @@ NOT_OF_A_TENANT = {
     "orphaned_files.sql",
     "purging.sql",
     "server.sql",
+    "server_checks.sql",
     "notices.sql",
     "ready.sql",
     "standing.sql",

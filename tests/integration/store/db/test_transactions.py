@@ -295,7 +295,8 @@ async def test_pools_that_could_not_all_be_opened_leave_no_connection(dsn: str, 
         if is_cancelled:
             await until_equal(lambda: as_admin(dsn, f"{theirs} AND wait_event_type = 'Lock'"), 1)
             opening.cancel()
-        with pytest.raises(asyncio.CancelledError if is_cancelled else QueryTimeout):
+        # On a busy machine a connection, and not the query, may be what takes too long.
+        with pytest.raises(asyncio.CancelledError if is_cancelled else (QueryTimeout, DatabaseUnavailable)):
             await opening
     await locker.close()
     await until_equal(lambda: as_admin(dsn, theirs), 0, 10)
