@@ -144,9 +144,7 @@ def joined(found: dict[str, Subject]) -> dict[str, Subject]:
             del kept[key]
         elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and _is_short(subject):
             longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
-            is_joining = longer is not None and _may_join(subject, longer) and not _are_distinct(subject, longer)
-            is_joining = is_joining and longer is not None and not _are_of_several(subject, longer, found)
-            if longer is not None and is_joining and not _have_namesakes(subject, plural, longer):
+            if longer is not None and _may_join(subject, longer) and not _are_apart(subject, plural, longer, found):
                 longer.take(subject)
                 del kept[key]
     _share(kept)
@@ -272,10 +270,19 @@ def _have_namesakes(subject: Subject, plural: Subject | None, longer: Subject) -
     return since is not None and any(since < one.occurred_at for one in new)
 
 
+def _are_apart(subject: Subject, plural: Subject | None, longer: Subject, found: Iterable[str]) -> bool:
+    """Return whether memories tell that a name is not short for a longer one."""
+    return (
+        _are_distinct(subject, longer)
+        or _are_of_several(subject, longer, found)
+        or _have_namesakes(subject, plural, longer)
+    )
+
+
 def _are_of_several(subject: Subject, longer: Subject, found: Iterable[str]) -> bool:
-    """Return whether memories say that the names are of different people: a relative of the owner, whom nobody calls by a full
-    name, a sister and a plumber, a wife and a `Doña Carmen`, a brother and somebody whom memories call `Herr Lorenz`, or a name
-    with a label (`Ana from work`).
+    """Return whether memories say that the two names belong to different people: to a sister and a plumber, to a relative and
+    somebody with a formal name (`Herr Lorenz`, `Doña Carmen`) or an often used full name, or to somebody with a label (`Ana from
+    work`).
     """
     said = [sentence for text in subject.texts for sentence in sentences(text)]
     roles = told(subject.names, said)

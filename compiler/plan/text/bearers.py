@@ -29,14 +29,17 @@ _OF_USER = "d[ao] usuári[ao]|del? (?:la )?usuari[ao]|de l['’]utilisat(?:eur|r
 _ARTICLES = "an?|another|eine?[mnr]?|una?|uma?|une?|uno"
 _IS = "is|ist|es|é|est|è"
 _THE = "the|der|die|den|dem|das|el|la|o|a|le|lo|il"
-
-
+_DEFINITE = frozenset(_THE.split("|"))
+_DETERMINER = re.compile(rf"(?!Mia)(?i:{_OWNERS}|{_ARTICLES}|{_THE}|{'|'.join(bearer_words.THEIRS.split())})|.*['’]s?")
 # Words that may stand before or after a name to tell its bearer.
 _MARKING_WORDS = """
 from aus del de do da du dr dra prof mr mrs ms sr sra srta frau herr doctor doktor doutor doctora doutora
 """
 _MARKING = frozenset(_MARKING_WORDS.split())
-_CONTRACTED = frozenset(["let", "everybody", "everyone", "everything", "nobody", "somebody", "someone"])
+# Words before `'s` that own nothing: `It's Ana`, `today's Ana`.
+_CONTRACTED = (
+    STOP_WORDS | CALENDAR_WORDS | {"let", "everybody", "everyone", "everything", "nobody", "somebody", "someone"}
+)
 
 
 class BearerKind(StrEnum):
@@ -159,7 +162,7 @@ def _introductions(marked: str) -> Iterator[BearerRole]:
 def _is_definite(article: str, noun: str) -> bool:
     """Return whether an article is a definite one: `a` is one in Portuguese."""
     key = article.casefold()
-    return key in _THE.split("|") and (key != "a" or noun not in bearer_words.STRANGERS_ENGLISH.split())
+    return key in _DEFINITE and (key != "a" or noun not in _english_strangers())
 
 
 def _labels(marked: str) -> Iterator[BearerRole]:
@@ -182,21 +185,13 @@ def _labels(marked: str) -> Iterator[BearerRole]:
             yield BearerRole(BearerKind.STRANGER, after or aside, is_label=True)
         elif _is_stranger(before) and not is_determined:
             yield BearerRole(BearerKind.STRANGER, before, is_label=True)
-        elif owning in _theirs() or (owning and not _is_contracted(owning)):
+        elif owning in _theirs() or (owning and plain_key(owning) not in _CONTRACTED):
             yield BearerRole(BearerKind.OWNED, plain_key(owning), is_label=True)
-
-
-def _is_contracted(word: str) -> bool:
-    """Return whether a word before `'s` is no owner: `It's Ana`, `today's Ana`."""
-    return plain_key(word) in STOP_WORDS | CALENDAR_WORDS | _CONTRACTED
 
 
 def _is_determined(before: str) -> bool:
     """Return whether a possessive or an article may belong to the noun after a text: `my older`, `Sam's`."""
-    words = before.split()[-2:]
-    return any(
-        re.fullmatch(rf"(?!Mia)(?i:{_OWNERS}|{_ARTICLES}|{_THE}|{'|'.join(_theirs())})|.*['’]s?", one) for one in words
-    )
+    return any(map(_DETERMINER.fullmatch, before.split()[-2:]))
 
 
 def is_kin_of_somebody(name: str, sentence: str) -> bool:
@@ -274,7 +269,12 @@ def _beasts() -> frozenset[str]:
 
 @cache
 def _strangers() -> frozenset[str]:
-    return frozenset((bearer_words.STRANGERS_ENGLISH + bearer_words.STRANGERS).split())
+    return _english_strangers() | frozenset(bearer_words.STRANGERS.split())
+
+
+@cache
+def _english_strangers() -> frozenset[str]:
+    return frozenset(bearer_words.STRANGERS_ENGLISH.split())
 
 
 def _is_stranger(noun: str) -> bool:
