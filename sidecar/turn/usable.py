@@ -53,7 +53,7 @@ def _tried(work: Callable[[], Made]) -> tuple[Made | None, str]:
 def _decided(question: Fitting, reading: Reading | None, meter: TokenCounter) -> tuple[Fitting, Fitted]:
     if reading is not None:
         judged = judge(question.reports, reading)
-        question = replace(question, reports=judged.reports, reading=message_reading(reading, *judged[1:]))
+        question = replace(question, reports=judged.reports, reading=message_reading(reading, judged.prospects))
     return question, fit(question, meter)
 
 

@@ -58,9 +58,9 @@ class _SpendEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Spend.ValueType
     SPEND_UNSPECIFIED: _Spend.ValueType  # 0
     """Inherited."""
     SPEND_FRUGAL: _Spend.ValueType  # 1
-    """Only content that very likely helps, at most 4,000 tokens."""
+    """Only content that very likely helps, at most 4,000 tokens, 1,000 for a follow-up."""
     SPEND_BALANCED: _Spend.ValueType  # 2
-    """The default: content that is worth its tokens, at most 12,000 tokens."""
+    """The default: content that is worth its tokens, at most 12,000 tokens, 3,000 for a follow-up."""
     SPEND_FULL: _Spend.ValueType  # 3
     """Everything that fits, at most 128,000 tokens."""
 
@@ -70,9 +70,9 @@ class Spend(_Spend, metaclass=_SpendEnumTypeWrapper):
 SPEND_UNSPECIFIED: Spend.ValueType  # 0
 """Inherited."""
 SPEND_FRUGAL: Spend.ValueType  # 1
-"""Only content that very likely helps, at most 4,000 tokens."""
+"""Only content that very likely helps, at most 4,000 tokens, 1,000 for a follow-up."""
 SPEND_BALANCED: Spend.ValueType  # 2
-"""The default: content that is worth its tokens, at most 12,000 tokens."""
+"""The default: content that is worth its tokens, at most 12,000 tokens, 3,000 for a follow-up."""
 SPEND_FULL: Spend.ValueType  # 3
 """Everything that fits, at most 128,000 tokens."""
 Global___Spend: _TypeAlias = Spend  # noqa: Y015

@@ -67,8 +67,8 @@ class Fitting:
 
     @property
     def prospects(self) -> Prospects:
-        """The probabilities that the message asks for anything and that an answer was found; 1 if the message was not read."""
-        return Prospects(self.reading.asks, self.reading.holds) if self.reading else Prospects()
+        """The prospects of recall as the message was read; if it was not, they are certain."""
+        return Prospects(self.reading.asks, self.reading.holds, self.reading.leaning) if self.reading else Prospects()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Statu
 from sidecar.turn.message.reading import Prospects
 from sidecar.turn.profile import Profile
 from sidecar.turn.ranking.likeness import unlike
-from sidecar.turn.ranking.worth import Spend
+from sidecar.turn.ranking.worth import Spend, SpendRule, estimated_tokens
 
 _fault, _is_pinned, _rank = map(attrgetter, ("fault", "is_pinned", "rank"))
 
@@ -59,6 +59,7 @@ def gather(
             ranked = [item for item in ranked if not item.is_pinned]
         admitted = _admitted(source, ranked, profile, seen_item_ids, refused)
         competing += _worth_it(source, admitted, profile, prospects, refused)
+    competing = _within_bound(competing, profile.rule, prospects.leaning, refused)
     if len(competing) > profile.max_items:
         chosen = best(competing, profile.max_items)
         rejected = Counter(map(id, competing)) - Counter(map(id, chosen))
@@ -127,6 +128,27 @@ def _worth_it(
             reason = f"its relevance of {relevance:.3f} is below {rule.least_relevance:g}"
             refused.append(Fate(item, Decision.BELOW_WORTH, reason))
     return kept
+
+
+def _within_bound(items: list[Item], rule: SpendRule, leaning: float, refused: list[Fate]) -> list[Item]:
+    """Return the items that a message may recall that leans on its thread, best worth first up to `SpendRule.judged_tokens`.
+
+    An item past the bound is skipped, and its fate added to `refused`. Items that cannot be judged stay (see `_worth_it`).
+    """
+    judged = [item for item in items if item.features is not None and item.source is not Source.WORKSPACE]
+    if not leaning or not rule.least_worth or not judged:
+        return items
+    worth = item_worths(judged, relevances(judged))
+    tokens = estimated_tokens([item.text for item in judged])
+    bound, taken, past = rule.judged_tokens(leaning), 0.0, set[int]()
+    for place in sorted(range(len(judged)), key=lambda place: (-worth[place], judged[place].id)):
+        if taken + tokens[place] > bound:
+            past.add(id(judged[place]))
+        else:
+            taken += tokens[place]
+    reason = f"past the {bound} tokens that a message may recall that leans {leaning:.2f} on its thread"
+    refused += [Fate(item, Decision.BELOW_WORTH, reason) for item in judged if id(item) in past]
+    return [item for item in items if id(item) not in past]
 
 
 def _is_unlike(item: Item, spend: Spend, refused: list[Fate]) -> bool:

@@ -154,17 +154,20 @@ class MessageReading:
 
 @dataclass(frozen=True, slots=True)
 class Prospects:
-    """The prospects of recall for a message: the probabilities that it asks for anything and that candidates hold an answer."""
+    """The prospects of recall for a message: the probabilities that it asks for anything and that candidates hold an answer, and
+    how far it leans on its thread (0 to 1).
+    """
 
     asks: float = 1.0
     holds: float = 1.0
+    leaning: float = 0.0
 
 
-def message_reading(reading: Reading, leaning: float, prospects: Prospects) -> MessageReading:
+def message_reading(reading: Reading, prospects: Prospects) -> MessageReading:
     """Return how the message was read. Without leaning, the thread's words had no effect and are left out."""
-    thread_words = tuple(reading.thread.weights) if reading.thread and leaning else ()
+    thread_words = tuple(reading.thread.weights) if reading.thread and prospects.leaning else ()
     parts = tuple(part.text for part in reading.own_parts)
-    return MessageReading(parts, thread_words, leaning, round(prospects.asks, 4), round(prospects.holds, 4))
+    return MessageReading(parts, thread_words, prospects.leaning, round(prospects.asks, 4), round(prospects.holds, 4))
 
 
 def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:

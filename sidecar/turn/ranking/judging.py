@@ -39,10 +39,9 @@ _Judgements = Mapping[str, tuple[float, Features]]
 
 
 class Judged(NamedTuple):
-    """The judged reports, how far the message leans on its thread (0 to 1), and the prospects of an answer."""
+    """The judged reports, and the prospects of an answer."""
 
     reports: tuple[SourceReport, ...]
-    leaning: float
     prospects: Prospects
 
 
@@ -64,7 +63,7 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     )
     best_likeness = likest(likenesses, fit) if reading.has_vector else share_held(fit) / 2
     asks = asking(reading.score, relevances, best_likeness, ranked.leaning, has_vector=reading.has_vector)
-    return Judged(ordered, ranked.leaning, Prospects(asks, ranked.holds))
+    return Judged(ordered, Prospects(asks, ranked.holds, ranked.leaning))
 
 
 def _levelled(one: Candidates, reading: Reading) -> Candidates:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sidecar.turn.fitted.calibration import ASKS, ASKS_BY_WORDS, MESSAGE, MESSAGE_BY_WORDS, MESSAGE_VECTOR
 from sidecar.turn.fitted.weights import RankerWeights
@@ -49,19 +50,31 @@ class SpendRule:
 
     `least_worth` is the threshold of an item's worth (see `worths`) times the probability that the message asks for anything,
     `least_relevance` that of its relevance, and `least_asking` that of the probability. `recall_tokens` bounds recalled items
-    and turns before the last exchange if no budget is set.
+    and turns before the last exchange if no budget is set. `follow_up_tokens` bounds, at any budget, the judged items of a
+    message that means nothing without its thread (see `judged_tokens`).
     """
 
     least_worth: float
     least_relevance: float
     least_asking: float
     recall_tokens: int
+    follow_up_tokens: int
+
+    def judged_tokens(self, leaning: float) -> int:
+        """Return the bound on the tokens of judged items, for a message that leans on its thread by 0 to 1.
+
+        Of a follow-up's words the thread brings most, and much in store holds some of them. Measured: what answers a follow-up is
+        among the first 3,000 tokens by worth.
+        """
+        return round(self.recall_tokens - leaning * (self.recall_tokens - self.follow_up_tokens))
 
 
 RULES: Final = {
-    Spend.FRUGAL: SpendRule(least_worth=0.002, least_relevance=0.1, least_asking=0.5, recall_tokens=4_000),
-    Spend.BALANCED: SpendRule(least_worth=0.00032, least_relevance=0.0, least_asking=0.2, recall_tokens=12_000),
-    Spend.FULL: SpendRule(least_worth=0.0, least_relevance=0.0, least_asking=0.0, recall_tokens=128_000),
+    Spend.FRUGAL: SpendRule(0.002, least_relevance=0.1, least_asking=0.5, recall_tokens=4_000, follow_up_tokens=1_000),
+    Spend.BALANCED: SpendRule(
+        0.00032, least_relevance=0, least_asking=0.2, recall_tokens=12_000, follow_up_tokens=3_000
+    ),
+    Spend.FULL: SpendRule(0, least_relevance=0, least_asking=0, recall_tokens=128_000, follow_up_tokens=128_000),
 }
 
 
@@ -116,12 +129,15 @@ def worths(relevances: Sequence[float], texts: Sequence[str], holds: Sequence[fl
     The relevance already contains `holds`, the probability that the item's kind holds an answer (see `holding`), so a threshold
     on worth admits much where answers are likely and little elsewhere. `holds` is applied twice because irrelevant items do more
     harm than missing ones. Measured: at equal tokens, such a threshold finds more than stopping at a sum or share of relevance.
-    Tokens are estimated from bytes, so that the result does not depend on a tokenizer.
     """
-    sizes = [len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts]
-    tokens = np.maximum(_LEAST_TOKENS, np.array(sizes, np.float64) / _BYTES_PER_TOKEN)
-    values: list[float] = (np.array(relevances) * np.array(holds) / np.sqrt(tokens)).tolist()
+    values: list[float] = (np.array(relevances) * np.array(holds) / np.sqrt(estimated_tokens(texts))).tolist()
     return values
+
+
+def estimated_tokens(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Return the tokens of each text, estimated from its bytes, so that a judgement does not depend on a tokenizer."""
+    sizes = [len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts]
+    return np.maximum(_LEAST_TOKENS, np.array(sizes, np.float64) / _BYTES_PER_TOKEN)
 
 
 def message_features(text: str) -> Mapping[str, float]:

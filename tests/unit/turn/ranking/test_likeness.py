@@ -280,7 +280,7 @@ def test_an_answer_in_an_unknown_language_is_told_by_the_words_of_the_thread_tha
     candidates = Candidates(CandidateKind.FACT, [answer, other], [answer, other], evidence)
     judged = judge([SourceReport(Source.MEMORY, Status.OK, items, candidates=candidates)], reading)
     found = {item.text: item for item in judged.reports[0].items}
-    assert judged.leaning > 0.5
+    assert judged.prospects.leaning > 0.5
     assert (not unlike(found[answer], Spend.BALANCED)) is is_recalled
     assert unlike(found[other], Spend.BALANCED)
 

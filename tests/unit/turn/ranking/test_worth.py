@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,16 @@ from sidecar.turn.fitting.fitting import Fitted, fit
 from sidecar.turn.items import Decision, Item, Source, Zone
 from sidecar.turn.message.reading import MessageReading
 from sidecar.turn.profile import Profile
-from sidecar.turn.ranking.worth import RULES, Spend, asking, message_features, message_score, recall_features, worths
+from sidecar.turn.ranking.worth import (
+    RULES,
+    Spend,
+    asking,
+    estimated_tokens,
+    message_features,
+    message_score,
+    recall_features,
+    worths,
+)
 from sidecar.turn.receipt import receipt
 from tests.support.turn import turn_laws as laws
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, kept_ids
@@ -127,6 +137,38 @@ def test_recall_is_bounded_by_default_and_the_last_exchange_by_the_window_alone(
     assert 0.9 * most < recalled <= most
     assert not result.is_exchange_cut
     assert result.rendering.tokens > 20_000
+
+
+def recalled(*items: Item, leaning: float, **knobs: Any) -> list[Item]:
+    reading = MessageReading(("and the second one?",), leaning=leaning)
+    result = fitted_with(*items, profile=a_profile(**{"spend": "balanced"} | knobs), reading=reading)
+    return [fate.item for fate in result.fates if fate.form]
+
+
+def test_message_that_leans_on_its_thread_recalls_less_the_further_it_leans() -> None:
+    judged = Features(holds=0.8)
+    many = [an_item(f"m{n}", f"fact{n} " * 100, relevance=0.5 - n / 1000, features=judged) for n in range(120)]
+    kept = {leaning: recalled(*many, leaning=leaning) for leaning in (0.0, 0.5, 1.0)}
+    taken = {leaning: estimated_tokens([item.text for item in items]).sum() for leaning, items in kept.items()}
+    rule = RULES[Spend.BALANCED]
+    assert 0.9 * rule.follow_up_tokens < taken[1.0] <= rule.follow_up_tokens
+    assert rule.follow_up_tokens < taken[0.5] <= rule.judged_tokens(0.5) < taken[0.0]
+    assert {item.id for item in kept[1.0]} == {f"m{n}" for n in range(len(kept[1.0]))}
+    assert recalled(*many, leaning=1.0, spend="full") == recalled(*many, leaning=0.0, spend="full")
+
+
+def test_what_a_follow_up_may_not_recall_is_refused_with_the_bound() -> None:
+    items = [an_item(f"m{n}", f"fact{n} " * 900, relevance=0.4, features=Features(holds=1.0)) for n in range(3)]
+    result = fitted_with(*items, reading=MessageReading(("why?",), leaning=1.0))
+    reason = "past the 3000 tokens that a message may recall that leans 1.00 on its thread"
+    assert [*reasons(result).values()] == [reason]
+
+
+def test_follow_up_keeps_workspace_files_and_what_cannot_be_judged() -> None:
+    judged = [an_item(f"m{n}", f"fact{n} " * 100, relevance=0.5, features=Features(holds=1.0)) for n in range(40)]
+    file = an_item("file", "rule " * 2_000, Source.WORKSPACE, relevance=0.00001, features=Features(holds=1.0))
+    tool = an_item("tool", "answer " * 1_500, Source.TOOLS, relevance=0.0)
+    assert {"file", "tool"} <= {item.id for item in recalled(*judged, file, tool, leaning=1.0)}
 
 
 def test_worth_is_relevance_times_holds_over_the_root_of_the_tokens() -> None:
