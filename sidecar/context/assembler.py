@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
@@ -49,7 +49,7 @@ _ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.SKIPPED})
 class TurnRequest:
     """One validated turn request. A prompt part is a text, a token count, or None (the profile's count is used).
 
-    Memories are ranked as of `as_of`, with the knowledge of `known_at`; None is now.
+    Memories are ranked as of `as_of`, with the knowledge of `known_at`; None is now. Days are those of `time_zone`.
     """
 
     agent_id: str
@@ -66,18 +66,25 @@ class TurnRequest:
     seen_item_ids: frozenset[str] = frozenset()
     as_of: datetime | None = None
     known_at: datetime | None = None
+    time_zone: tzinfo = UTC
 
     @property
     def fields(self) -> dict[str, Any]:
         """The request fields that the receipt records besides the message."""
         moments = {"as_of": self.as_of, "known_at": self.known_at}
-        return {name: moment.isoformat() for name, moment in moments.items() if moment} | {
-            "model_id": self.model_id,
-            "agent_id": self.agent_id,
-            "thread_id": self.thread_id,
-            "space_id": self.space_id,
-            "client_turn_id": self.client_turn_id,
-        }
+        given = {name: moment.isoformat() for name, moment in moments.items() if moment}
+        zone = {} if self.time_zone is UTC else {"time_zone": str(self.time_zone)}
+        return (
+            given
+            | zone
+            | {
+                "model_id": self.model_id,
+                "agent_id": self.agent_id,
+                "thread_id": self.thread_id,
+                "space_id": self.space_id,
+                "client_turn_id": self.client_turn_id,
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +201,7 @@ class Assembler:
         setup = await self._set_up(question, scope)
         asked_s = self._clocks.steady_s()
         reserve = partial(self._reserve.seconds, max(0.0, due_s - asked_s))
-        query = _unread(question, setup.in_force.template_id, self._clocks.now())
+        query = _unread(question, setup.in_force.template_id, self._clocks.now().astimezone(question.time_zone))
         in_force, pool_tokens = setup.in_force.label, setup.pool.pool_tokens
         fan_out_query = FanOutQuery(query, scope, setup.profile, in_force, pool_tokens, due_s, reserve)
         findings, reading = await self._query_sources(fan_out_query)

@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from sidecar.turn.candidates import Candidates
 from sidecar.turn.items import HistorySummary, Item, Status
+from sidecar.turn.message.periods import times_of
 from sidecar.turn.message.reading import QuestionPart, Reading
 from store.content.recalling import RecallQuery
 from store.content.threads import StoredTurn
@@ -40,7 +41,8 @@ class SourceQuery:
     """A source's query: the user's message, its search words, and the thread, agent, template and space it came from.
 
     `reading` is the parsed message and `meaning` its vectors. Without vectors, sources search by words alone and report
-    `without_meaning` as the reason. Memories are ranked as of `as_of`, with the knowledge of `known_at`; None is now.
+    `without_meaning` as the reason. Memories are ranked as of `as_of`, with the knowledge of `known_at`; None is now. `now` is in
+    the user's time zone, in which texts are dated and the message names days.
     """
 
     text: str
@@ -92,7 +94,10 @@ class SourceQuery:
         embedder_no, vectors = (self.meaning.embedder_no, self.meaning.vectors) if self.meaning else (0, ())
         towards_answers = self.meaning.answers if self.meaning and answers else ()
         probing = self.meaning.probe if self.meaning and probe else ""
-        return RecallQuery((*own, *of_thread), limit, embedder_no, (*vectors, *towards_answers), weights, probing)
+        times = times_of(self.reading.periods, self.now.tzinfo) if self.reading and self.reading.asks_for_days else ()
+        return RecallQuery(
+            (*own, *of_thread), limit, embedder_no, (*vectors, *towards_answers), weights, probing, times
+        )
 
 
 @dataclass(frozen=True, slots=True)

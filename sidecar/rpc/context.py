@@ -18,7 +18,7 @@ from sidecar.rpc.messages.knobs import read_knobs
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.idempotency import RepeatedAnswers
 from sidecar.rpc.transport.paging import Int4, ListCall
-from sidecar.rpc.transport.validation import read_choice, read_each, read_time, write_time
+from sidecar.rpc.transport.validation import read_choice, read_each, read_time, read_zone, write_time
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.memories import Memories
 from sidecar.services.receipts import Receipts
@@ -205,6 +205,7 @@ def _question(request: pb.AssembleContextRequest, identity: Identity) -> TurnReq
         seen_item_ids=frozenset(read_item_ids("seen_item_ids", request.seen_item_ids)),
         as_of=read_time("as_of_time", request.as_of_time) if request.HasField("as_of_time") else None,
         known_at=read_time("known_at_time", request.known_at_time) if request.HasField("known_at_time") else None,
+        time_zone=read_zone("time_zone", request.time_zone),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from itertools import count, repeat
 
 from compiler.decay.summary import DECAY_SUMMARY_TRUNCATION_SUFFIX
@@ -12,6 +12,7 @@ from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import evidence_of, unknown_words
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
+from sidecar.turn.message.periods import day_of
 from store.content import memories
 from store.content.recalling import RecalledMemory
 from store.content.tiers import AuthorityTier, MemoryStatus
@@ -44,18 +45,21 @@ class MemorySource:
         places = [place for place, memory in enumerate(recalled.texts) if _id(memory) not in pinned_ids]
         evidence = evidence_of(recalled, wanted, query.parts).of(places)
         texts = [recalled.texts[place] for place in places]
+        days = [day_of(memory.occurred_at, query.now.tzinfo) for memory in texts]
         ranks, lines = count(len(pinned)), repeat(limits.lead_lines)
         texts_by_id = {memory.memory_id: memory.text for memory in texts}
         items = tuple(
             _as_summary(item, memory, texts_by_id)
-            for item, memory in zip(map(_item, texts, evidence.coverage[0].tolist(), ranks, lines), texts, strict=True)
+            for item, memory in zip(
+                map(_item, texts, days, evidence.coverage[0].tolist(), ranks, lines), texts, strict=True
+            )
         )
         candidates = Candidates(
             kind=CandidateKind.FACT,
             ids=[item.id for item in items],
             texts=[memory.text for memory in texts],
             evidence=evidence,
-            days=[memory.occurred_at.date() for memory in texts],
+            days=days,
             trust=[_trust(memory, query.as_of or query.now) for memory in texts],
             odds=[_COMPRESSED_ODDS if memory.is_compressed else 1.0 for memory in texts],
             marks=[memory.marks for memory in texts],
@@ -75,8 +79,9 @@ def _id(memory: RecalledMemory) -> str:
 
 
 def _pinned_item(memory: RecalledMemory, rank: int) -> Item:
-    header = _header(memory) if _marks(memory) else ""
-    return _item(memory, 1.0, rank, 0)._replace(header=header, lead="", is_pinned=True)
+    day = memory.occurred_at.date()
+    header = _header(memory, day) if _marks(memory) else ""
+    return _item(memory, day, 1.0, rank, 0)._replace(header=header, lead="", is_pinned=True)
 
 
 def _trust(memory: RecalledMemory, as_of: datetime) -> float:
@@ -88,8 +93,8 @@ def _trust(memory: RecalledMemory, as_of: datetime) -> float:
     return share if memory.validity.holds_at(as_of) else share * _PAST_SHARE
 
 
-def _header(memory: RecalledMemory) -> str:
-    return ", ".join((f"Remembered, {memory.occurred_at.date()}", *_marks(memory)))
+def _header(memory: RecalledMemory, day: date) -> str:
+    return ", ".join((f"Remembered, {day}", *_marks(memory)))
 
 
 def _marks(memory: RecalledMemory) -> tuple[str, ...]:
@@ -120,7 +125,7 @@ def _as_summary(item: Item, memory: RecalledMemory, texts_by_id: Mapping[str, st
     return item._replace(lead="", stands_for=held)
 
 
-def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -> Item:
+def _item(memory: RecalledMemory, day: date, coverage: float, rank: int, lead_lines: int) -> Item:
     turns = (*memory.turn_ids, *[event for event in memory.events if event not in memory.turn_ids])
     return Item(
         id=_id(memory),
@@ -128,7 +133,7 @@ def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -
         text=memory.text,
         rank=rank,
         relevance=coverage,
-        header=_header(memory),
+        header=_header(memory, day),
         lead=lead(memory.text, lead_lines),
         provenance=(
             Ref("memory", memory.memory_id, memory.document_id),

@@ -11,6 +11,7 @@ from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import TextPositions, evidence_of, unknown_words
 from sidecar.turn.items import HistorySummary, Item, Ref, Source, begins_with_name, items_of
+from sidecar.turn.message.periods import day_of
 from store.content import threads
 from store.content.threads import RecalledTurn
 from store.db.postgres import Pool, scoped
@@ -50,7 +51,7 @@ class ThreadSource:
             recalled = await threads.recall(connection, scope, query.thread_id, wanted)
         # The current message holds all of its own words, which must not count for its neighbours.
         recalled = recalled.only([_is_older(turn, query) for turn in recalled.texts])
-        turns, days = recalled.texts, [turn.said_at.date() for turn in recalled.texts]
+        turns, days = recalled.texts, [day_of(turn.said_at, query.now.tzinfo) for turn in recalled.texts]
         evidence = evidence_of(recalled, wanted, query.parts, TextPositions(days, [turn.position for turn in turns]))
         if query.reading and (thread := query.reading.thread):
             # The message was read with these turns, so they resemble the message in its thread without being answers.

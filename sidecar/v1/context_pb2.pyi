@@ -139,6 +139,7 @@ class AssembleContextRequest(_message.Message):
     AS_OF_TIME_FIELD_NUMBER: _builtins.int
     KNOWN_AT_TIME_FIELD_NUMBER: _builtins.int
     DETAIL_FIELD_NUMBER: _builtins.int
+    TIME_ZONE_FIELD_NUMBER: _builtins.int
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     owner_id: _builtins.str
@@ -163,6 +164,10 @@ class AssembleContextRequest(_message.Message):
     """For ten minutes, requests with the same id get the first one's answer. At most 200 characters; may be empty."""
     detail: Global___AssemblyDetail.ValueType
     """How much of the assembly the answer contains; absent means all of it. The receipt always contains all."""
+    time_zone: _builtins.str
+    """The user's time zone by its IANA name, such as America/Los_Angeles: recalled texts are dated in it, and days in the message
+    are its days ("yesterday evening"). Empty means UTC.
+    """
     @_builtins.property
     def system(self) -> Global___Spent:
         """The system prompt; absent means the profile's count."""
@@ -210,10 +215,11 @@ class AssembleContextRequest(_message.Message):
         as_of_time: _timestamp_pb2.Timestamp | None = ...,
         known_at_time: _timestamp_pb2.Timestamp | None = ...,
         detail: Global___AssemblyDetail.ValueType = ...,
+        time_zone: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens", "as_of_time", b"as_of_time", "known_at_time", b"known_at_time", "overrides", b"overrides", "response_reserve_tokens", b"response_reserve_tokens", "system", b"system", "tools", b"tools"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens", "agent_id", b"agent_id", "as_of_time", b"as_of_time", "client_turn_id", b"client_turn_id", "context_window_tokens", b"context_window_tokens", "detail", b"detail", "known_at_time", b"known_at_time", "message", b"message", "model_id", b"model_id", "overrides", b"overrides", "owner_id", b"owner_id", "request_id", b"request_id", "response_reserve_tokens", b"response_reserve_tokens", "seen_item_ids", b"seen_item_ids", "space_id", b"space_id", "system", b"system", "tenant_id", b"tenant_id", "thread_id", b"thread_id", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens", "agent_id", b"agent_id", "as_of_time", b"as_of_time", "client_turn_id", b"client_turn_id", "context_window_tokens", b"context_window_tokens", "detail", b"detail", "known_at_time", b"known_at_time", "message", b"message", "model_id", b"model_id", "overrides", b"overrides", "owner_id", b"owner_id", "request_id", b"request_id", "response_reserve_tokens", b"response_reserve_tokens", "seen_item_ids", b"seen_item_ids", "space_id", b"space_id", "system", b"system", "tenant_id", b"tenant_id", "thread_id", b"thread_id", "time_zone", b"time_zone", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__response_reserve_tokens: _TypeAlias = _typing.Literal["response_reserve_tokens"]  # noqa: Y015
     _WhichOneofArgType__response_reserve_tokens: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens"]  # noqa: Y015

@@ -368,12 +368,16 @@ class MessageReading(_message.Message):
     LEANING_FIELD_NUMBER: _builtins.int
     ASKS_FIELD_NUMBER: _builtins.int
     HOLDS_FIELD_NUMBER: _builtins.int
+    DAYS_FIELD_NUMBER: _builtins.int
+    DAYS_SEARCHED_FIELD_NUMBER: _builtins.int
     leaning: _builtins.float
     """The message's leaning on its thread, 0 to 1: the weight of the message in its thread in every relevance."""
     asks: _builtins.float
     """The probability that it asks for recalled content, 0 to 1."""
     holds: _builtins.float
     """The probability that an answer is among the candidates, 0 to 1."""
+    days_searched: _builtins.bool
+    """Whether the message asks for hardly more than these days, so that the turns and memories of these days were searched too."""
     @_builtins.property
     def parts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The parts that were searched for: the whole message without courtesies, then each of its questions if there are several."""
@@ -381,6 +385,10 @@ class MessageReading(_message.Message):
     @_builtins.property
     def thread_words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Words of the thread that were searched beside the message's own; empty if the message stands by itself."""
+
+    @_builtins.property
+    def days(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The days that the message names, in the request's time zone: 2026-10-13, 2026-10-05 to 2026-10-11, or 10-03 of any year."""
 
     def __init__(
         self,
@@ -390,10 +398,12 @@ class MessageReading(_message.Message):
         leaning: _builtins.float = ...,
         asks: _builtins.float = ...,
         holds: _builtins.float = ...,
+        days: _abc.Iterable[_builtins.str] | None = ...,
+        days_searched: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["asks", b"asks", "holds", b"holds", "leaning", b"leaning", "parts", b"parts", "thread_words", b"thread_words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asks", b"asks", "days", b"days", "days_searched", b"days_searched", "holds", b"holds", "leaning", b"leaning", "parts", b"parts", "thread_words", b"thread_words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 
 from store.content import embeddings, feed, standing, storage, supersessions
 from store.content.derived import Derived, derive
-from store.content.recalling import Recalled, RecalledMemory, RecallQuery, recalled
+from store.content.recalling import Recalled, RecalledMemory, RecallQuery, columns_read, recalled
 from store.content.storage import NO_LIMITS, StorageLimits
 from store.content.tiers import MemoryStatus
 from store.content.validity import OPEN, Validity, ValidPrecision, validity_of
@@ -284,14 +284,17 @@ async def recall(
 ) -> Recalled[RecalledMemory]:
     """Return the owner's memories that match, best first; as they were known at an instant if one is given.
 
-    Memories written after that instant are then left out, and statuses and supersessions are those of that time. A text that was
-    edited in place is always the present one: earlier texts are not kept.
+    Memories written after that instant are then left out, and statuses and supersessions are those of that time; nothing is found
+    by its time. A text that was edited in place is always the present one: earlier texts are not kept.
     """
     if known_at is None:
         rows = await _sql.recall_memories(connection, **scope.key, **wanted.parameters())
     else:
         rows = await _sql.search_memories_known_at(connection, **scope.key, **wanted.parameters(), known_at=known_at)
     found = recalled(rows, _recalled).with_probed(wanted)
+    if wanted.times and known_at is None:
+        of_times = await _sql.memories_of_times(connection, **scope.key, **wanted.bounds())
+        found = found.led_by(columns_read(of_times, _recalled), lambda memory: memory.memory_id)
     summaries = {one.memory_id: one.status for one in found.texts if one.has_sources}
     if not summaries:
         return found

@@ -182,6 +182,17 @@ CROSS JOIN LATERAL (
     SELECT * FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = f.found_id AND status <> 'rejected' LIMIT 1) m;
 
+-- name: memories_of_times
+-- The newest memories of an owner in given ranges of time; rejected ones are left out.
+SELECT m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids, m.status, m.confidence, m.authority, m.is_compressed,
+    m.valid_from, m.valid_until, m.valid_precision, m.until_precision, m.source_events_json <> '[]' AS has_sources, m.marks, m.signature
+FROM unnest(:starts::timestamptz[], :ends::timestamptz[]) AS r (starts, ends) CROSS JOIN LATERAL (
+    SELECT * FROM memories
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND occurred_at >= r.starts AND occurred_at < r.ends
+        AND status <> 'rejected'
+    ORDER BY occurred_at DESC, memory_id LIMIT :limit) m
+ORDER BY m.occurred_at DESC, m.memory_id LIMIT :limit;
+
 -- name: search_memories_known_at
 -- The same, as they were known at an instant: without memories written later, and with the edges and the status of that time.
 SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids,

@@ -5,7 +5,7 @@ Values are raw counts and cosines from the database; the caller weighs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import compress, repeat
@@ -18,6 +18,8 @@ Text = TypeVar("Text")
 
 MAX_WORDS = 62  # one bit each in a signed 64-bit integer
 MAX_PARTS = 4
+MAX_OF_TIMES = 60
+"""The most texts that are found by their time, of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class RecallQuery:
 
     `limit` bounds the results of each search method. Without vectors, only words are searched. `weights`, one per word, are below
     1 for words that are not the message's own; empty means that all words are its own. `probe` is a vector that memories are
-    compared with but not searched by; empty for none.
+    compared with but not searched by; empty for none. The texts of `times`, half-open ranges, are found too, first of all.
     """
 
     words: tuple[str, ...]
@@ -35,6 +37,7 @@ class RecallQuery:
     vectors: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
     probe: str = ""
+    times: tuple[tuple[datetime, datetime], ...] = ()
 
     def parameters(self) -> dict[str, object]:
         """Return the parameters that every search function takes. The probe, if any, follows the places of all parts."""
@@ -47,6 +50,14 @@ class RecallQuery:
             "vectors": vectors,
             "limit": self.limit,
             "weights": list(self.weights[:MAX_WORDS]) or None,
+        }
+
+    def bounds(self) -> dict[str, object]:
+        """Return the parameters of the queries for the texts of `times`."""
+        return {
+            "starts": [start for start, _ in self.times],
+            "ends": [end for _, end in self.times],
+            "limit": MAX_OF_TIMES,
         }
 
 
@@ -118,6 +129,19 @@ class Recalled(Generic[Text]):
             probed=tuple(compress(self.probed, is_kept)),
         )
 
+    def led_by(self, first: Iterable[Text], id_of: Callable[[Text], Hashable]) -> Recalled[Text]:
+        """Return the result with these texts at its beginning; those that it lacks match no word and have no cosines."""
+        places = {id_of(text): place for place, text in enumerate(self.texts)}
+        leading = {id_of(text): text for text in first}
+        order = [*(places.get(one) for one in leading), *(place for one, place in places.items() if one not in leading)]
+        return replace(
+            self,
+            texts=(*leading.values(), *[self.texts[place] for place in order[len(leading) :] if place is not None]),
+            matched=tuple([0 if place is None else self.matched[place] for place in order]),
+            cosines=tuple([() if place is None else self.cosines[place] for place in order]),
+            probed=tuple([None if place is None else self.probed[place] for place in order]) if self.probed else (),
+        )
+
     def with_probed(self, wanted: RecallQuery) -> Recalled[Text]:
         """Return the result of a query with a probe, with the products with the probe apart from the cosines."""
         if not wanted.probe:
@@ -143,6 +167,11 @@ def recalled(rows: Sequence[Any], read: Callable[..., Iterable[Text | None]]) ->
         has_text = [text is not None for text in texts]
         texts, matched, cosines = (tuple(compress(column, has_text)) for column in (texts, matched, cosines))
     return Recalled(texts, matched, tuple([one or () for one in cosines]), tuple(held), total)
+
+
+def columns_read(rows: Sequence[Any], read: Callable[..., Iterable[Text]]) -> Iterable[Text]:
+    """Return the texts in rows without match data; `read` takes their columns."""
+    return read(*zip(*rows, strict=True)) if rows else ()
 
 
 def literal(vector: Sequence[float]) -> str:

@@ -15,7 +15,7 @@ from uuid import UUID, uuid5
 
 from store.content import embeddings, storage
 from store.content.derived import Derived, derive
-from store.content.recalling import EarlierTurn, Recalled, RecallQuery, recalled
+from store.content.recalling import EarlierTurn, Recalled, RecallQuery, columns_read, recalled
 from store.db import queries
 from store.db.pacing import STATEMENT_CHARS, slices
 from store.db.queries import Connection
@@ -254,9 +254,13 @@ async def summary(connection: Connection, scope: Scope, thread_id: str) -> Threa
 
 
 async def recall(connection: Connection, scope: Scope, thread_id: str, wanted: RecallQuery) -> Recalled[RecalledTurn]:
-    """Return the turns of the thread that match, with the neighbours of the best ones; best first."""
+    """Return the turns of the thread that match, with the neighbours of the best ones; best first, after those of `times`."""
     rows = await _sql.recall_turns(connection, **_key(scope, thread_id), **wanted.parameters())
-    return recalled(rows, _found)
+    found = recalled(rows, _found)
+    if not wanted.times:
+        return found
+    of_times = await _sql.turns_of_times(connection, **_key(scope, thread_id), **wanted.bounds())
+    return found.led_by(columns_read(of_times, _found), lambda turn: turn.turn_id)
 
 
 async def earlier_turns(

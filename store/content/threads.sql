@@ -79,6 +79,17 @@ CROSS JOIN LATERAL (
     SELECT * FROM turns
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position = f.turn_position LIMIT 1) t;
 
+-- name: turns_of_times
+-- The newest turns of a thread that were said in given ranges of time, of its last 20,000: times have no index.
+SELECT t.turn_id, t.client_turn_id, t.position, t.role, t.speaker, t.text, t.said_at, t.marks, t.signature
+FROM turns t
+WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.thread_id = :thread_id AND t.text <> ''
+    AND t.position > (SELECT turn_count - 20000 FROM threads
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id)
+    AND EXISTS (SELECT FROM unnest(:starts::timestamptz[], :ends::timestamptz[]) AS r (starts, ends)
+        WHERE t.said_at >= r.starts AND t.said_at < r.ends)
+ORDER BY t.position DESC LIMIT :limit;
+
 -- name: earlier_turns
 -- The newest turns of a thread and its first one, oldest first, without the current message.
 SELECT position, role, left(text, 2000) AS text FROM turns

@@ -82,6 +82,8 @@ def _reading(reading: MessageReading | None) -> Iterator[str]:
     if reading is not None and reading.thread_words:
         words = ", ".join(reading.thread_words)
         yield f"Searched as a follow-up in its thread (weight {reading.leaning:.0%}), also with the thread's words: {words}"
+    if reading is not None and reading.days_searched:
+        yield f"Searched also for all that was said on {', '.join(reading.days)}"
 
 
 def context(assembly: Assembly, *, max_lines: int | None = None) -> Iterator[str]:

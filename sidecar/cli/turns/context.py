@@ -33,6 +33,7 @@ from sidecar.client.answers import Assembly
     "--as-of", type=DATED, help="Rank memories by their validity at this time (2026, 2026-03, …); default: now."
 )
 @click.option("--known-at", type=DATED, help="Recall only memories known at this time; default: now.")
+@click.option("--time-zone", default="", help="The user's time zone, such as Europe/Berlin; default: UTC.")
 @click.option("--context-only", is_flag=True, help="Show only the context.")
 @connected
 def assemble(

@@ -102,7 +102,8 @@ class MessageReading:
     """The reading of the message: its parts, the words of its thread searched beside its own, and its leaning on the thread.
 
     `leaning` is from 0 to 1: the weight that the message in its thread has in every relevance. `asks` is the probability that the
-    message asks for recalled content, `holds` that an answer is among the candidates.
+    message asks for recalled content, `holds` that an answer is among the candidates. `days` are those that the message names.
+    `days_searched` is set if it asks for hardly more, so that the turns and memories of these days were searched too.
     """
 
     parts: tuple[str, ...]
@@ -110,6 +111,8 @@ class MessageReading:
     leaning: float = 0.0
     asks: float = 1.0
     holds: float = 1.0
+    days: tuple[str, ...] = ()
+    days_searched: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ class AssembleContext(Request[Assembly]):
 
     Memories are ranked by their validity at `as_of_time`, and only those known at `known_at_time` are recalled; None means now.
 
+    `time_zone` is the user's, such as America/Los_Angeles: days in the message and the dates of recalled texts are its days.
+
     `detail` is context, items (with the items' texts) or decisions (also with every candidate's decision). The receipt has all
     of it in any case.
     """
@@ -43,6 +45,7 @@ class AssembleContext(Request[Assembly]):
     as_of_time: datetime | None = None
     known_at_time: datetime | None = None
     detail: str = "context"
+    time_zone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

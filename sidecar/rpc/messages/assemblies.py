@@ -90,6 +90,8 @@ def write_reading(into: items_pb2.MessageReading, reading: MessageReading) -> No
     into.thread_words.extend(reading.thread_words)
     into.leaning = reading.leaning
     into.asks, into.holds = reading.asks, reading.holds
+    into.days.extend(reading.days)
+    into.days_searched = reading.days_searched
 
 
 def _write_item(into: pb.Assembly, fate: Fate, form: items_pb2.Form.ValueType, *, has_text: bool) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, TypeVar, overload
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import orjson
 from google.protobuf.json_format import MessageToDict
@@ -59,6 +60,15 @@ def read_time(field: str, stamp: Timestamp) -> datetime:
     except (ValueError, OverflowError) as error:
         raise InvalidArgument(field, "is not a valid time", "send a time of the years 1 to 9999") from error
     return storable(moment)
+
+
+def read_zone(field: str, name: str) -> tzinfo:
+    """Return the time zone of an IANA name; UTC for none."""
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
+        remedy = "send an IANA name that the service's system knows, such as America/Los_Angeles, or nothing for UTC"
+        raise InvalidArgument(field, "is no known time zone", remedy) from error
 
 
 def storable(moment: datetime) -> datetime:

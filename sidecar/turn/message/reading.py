@@ -15,7 +15,8 @@ from functools import lru_cache
 from typing import Final
 
 from models.embedding.vector_parts import MINILM
-from sidecar.turn.message.periods import Period, named_in
+from sidecar.turn.message.periods import Period, besides_periods, named_in
+from sidecar.turn.message.wording import weight_besides
 from store.text.calendar_words import CALENDAR_WORDS
 from store.text.texts import fold, query_words
 from store.text.words import STOP_WORDS
@@ -28,6 +29,7 @@ CERTAIN: Final = 35.0
 _LONG_WORDS = 40
 _HEAD_CHARS, _TAIL_CHARS = 8_000, 2_000  # the question usually stands at either end of a pasted document
 _LEAST_SPELT, _LEAST_ALIKE = 5, 0.7  # for two spellings of a name: the letters of the shorter, and their similarity
+_MOST_BESIDES = 2.0  # the weight of telling words besides the days; a word of eight letters has 1
 _UNSOUNDED, _DOUBLED = re.compile("[aeiouyh]"), re.compile(r"(.)\1+")
 _LEAST_CHARS = 7  # of a name and its misspelling together: shorter words are one edit away from too many others
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+(?=\s|$|[^\x00-\x7f])|[.!?](?=\S)[^.!?。！？\n]*)*")
@@ -102,6 +104,8 @@ class Reading:
     `name_words` the words of those names. `names` holds the search spellings of every other name in the message. With `thread`,
     the last part is the message in its thread.
 
+    `is_of_days` is set if the message has hardly a telling word besides those that name its days.
+
     `score` is the log odds that the message asks for something, judged by its text alone (`worth.message_score`); `has_vector`
     says whether its vector was used for that. `background` is each part's cosine with neutral sentences (`likeness.background`);
     empty if unknown. `levels` is, for each part and language, how far texts in that language are below texts in the message's own
@@ -116,6 +120,7 @@ class Reading:
     name_words: frozenset[str] = frozenset()
     names: tuple[tuple[str, ...], ...] = ()
     periods: tuple[Period, ...] = ()
+    is_of_days: bool = False
     thread: InThread | None = None
     score: float = CERTAIN
     has_vector: bool = False
@@ -125,6 +130,11 @@ class Reading:
     personal: float = CERTAIN
     breadth: float = 0.0
     embedder: str = MINILM
+
+    @property
+    def asks_for_days(self) -> bool:
+        """Whether the message asks for something and names hardly more than days, so that their texts are found too."""
+        return self.is_of_days and self.score > 0
 
     @property
     def own_parts(self) -> tuple[QuestionPart, ...]:
@@ -142,7 +152,8 @@ class MessageReading:
     """How a message was read, for receipts: its parts, the words of its thread that were searched in addition to its own, and how
     far it leans on the thread (0 to 1).
 
-    `asks` is the probability that it asks for anything, `holds` the probability that the candidates hold an answer.
+    `asks` is the probability that it asks for anything, `holds` the probability that the candidates hold an answer. `days` are
+    the periods that it names, and `days_searched` says whether the texts of these days were searched too.
     """
 
     parts: tuple[str, ...]
@@ -150,6 +161,8 @@ class MessageReading:
     leaning: float = 0.0
     asks: float = 1.0
     holds: float = 1.0
+    days: tuple[str, ...] = ()
+    days_searched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +180,15 @@ def message_reading(reading: Reading, prospects: Prospects) -> MessageReading:
     """Return how the message was read. Without leaning, the thread's words had no effect and are left out."""
     thread_words = tuple(reading.thread.weights) if reading.thread and prospects.leaning else ()
     parts = tuple(part.text for part in reading.own_parts)
-    return MessageReading(parts, thread_words, prospects.leaning, round(prospects.asks, 4), round(prospects.holds, 4))
+    return MessageReading(
+        parts,
+        thread_words,
+        prospects.leaning,
+        round(prospects.asks, 4),
+        round(prospects.holds, 4),
+        tuple(map(str, reading.periods)),
+        reading.asks_for_days,
+    )
 
 
 def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
@@ -179,14 +200,23 @@ def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
     whole = " ".join(_LEAD_IN.sub("", text, count=1) for text in sentences).strip() or message.strip()
     named = _named(whole, speakers)
     parts = [_part(text, named) for text in (whole, *_questions(sentences, whole))]
+    name_words = frozenset(word for names in named.values() for name in names for word in query_words(name))
+    periods = named_in(whole, today)
     return Reading(
         parts=tuple(dict.fromkeys(parts)),
         speakers=frozenset(map(folded_words, speakers)) - {""},
         named=frozenset().union(*named.values()),
-        name_words=frozenset(word for names in named.values() for name in names for word in query_words(name)),
+        name_words=name_words,
         names=_names(whole, named),
-        periods=named_in(whole, today),
+        periods=periods,
+        is_of_days=bool(periods) and _is_of_days(periods, query_words(besides_periods(whole, today)), name_words),
     )
+
+
+def _is_of_days(periods: Sequence[Period], besides: Sequence[str], name_words: Collection[str]) -> bool:
+    """Return whether a message names only days and weeks, and has at most about sixteen letters of telling words besides."""
+    words = [word for word in besides if word not in STOP_WORDS]
+    return all(period.is_short for period in periods) and weight_besides(words, name_words) <= _MOST_BESIDES
 
 
 def _without_asker(message: str, speakers: Iterable[str]) -> str:

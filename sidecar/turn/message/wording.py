@@ -8,7 +8,7 @@ would then miss its answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from operator import eq
@@ -39,6 +39,15 @@ def word_shares(words: Sequence[str], texts: Sequence[str]) -> list[float]:
     if not whole:
         return [0.0] * len(texts)
     return [sum(weights[word] for word in weights if _holds(_by_heads(text), word)) / whole for text in texts]
+
+
+def weight_besides(words: Sequence[str], names: Collection[str]) -> float:
+    """Return the weight of the words, as in `word_shares`, but function words, words for dates and `names` have none.
+
+    A pair of signs counts half, because each sign is in two pairs.
+    """
+    telling = {word for word in map(fold, words) if not (_tells_little(word) or word in names)}
+    return sum(_weight(word) / (2 if is_unspaced(word) else 1) for word in telling)
 
 
 def _tells_little(word: str) -> bool:

@@ -20,6 +20,7 @@ from sidecar.turn.items import Item, Source, SourceReport, columns_of, items_of
 from sidecar.turn.message.personal import OF_A_NAME, hold_name
 from sidecar.turn.message.reading import Prospects, Reading
 from sidecar.turn.message.wording import word_shares
+from sidecar.turn.ranking.days import of_days, relevances_of_days, stand_on_days
 from sidecar.turn.ranking.likeness import (
     BARS,
     aloofness,
@@ -53,14 +54,14 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     parts = len(reading.parts)
     offered = [one for report in reports if (one := report.candidates) and len(one.evidence.coverage) == parts]
     fit = [_levelled(one, reading) for one in offered]
-    ranked = rank(reading, fit)
+    ranked = of_days(rank(reading, fit), reading, fit)
     likenesses = likenesses_of(ranked, reading, fit)
     judgements = zip(ranked.relevances, ranked.features(with_lenience(likenesses, ranked, reading, fit)), strict=True)
     judgements_of = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in offered}
     ordered = tuple(_ordered(report, judgements_of.get(id(report.candidates), {})) for report in reports)
-    relevances = (
+    relevances = relevances_of_days(ranked, reading, fit) or [
         item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items
-    )
+    ]
     best_likeness = likest(likenesses, fit) if reading.has_vector else share_held(fit) / 2
     asks = asking(reading.score, relevances, best_likeness, ranked.leaning, has_vector=reading.has_vector)
     return Judged(ordered, Prospects(asks, ranked.holds, ranked.leaning))
@@ -146,6 +147,7 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
     cosines = np.hstack([one.evidence.cosine for one in candidates])
     coverage = np.hstack([one.evidence.coverage for one in candidates])
     # A text that typed edges lead to is like the question by the share of its words, or of the types asked for, along the way.
+    # A text of the day that the message asks for is like it.
     led = np.array(
         [
             max(walked.coverage, walked.asked * walked.met) if walked else 0.0
@@ -153,6 +155,7 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
             for walked in one.walked or repeat(None, len(one.ids))
         ]
     )
+    led = np.maximum(led, stand_on_days(reading, candidates))
     # Turns and passages have no likeness bar, so their many words are not compared.
     texts = [text if one.kind in _BARRED_KINDS else "" for one in candidates for text in one.texts]
     personal = (reading.personal, reading.personal + OF_A_NAME)

@@ -30,8 +30,10 @@ _QUESTION_MARKS: Final = frozenset("?？؟¿")
 # Particles that end a question in languages that need no question mark: Japanese, Chinese, Korean, Thai.
 _QUESTION_END: Final = re.compile(r"(?:か|かな|吗|嗎|呢|까|까요|나요|ไหม|มั้ย)\W*$")
 _EXCLAMATION_MARKS: Final = frozenset("!！¡")
-# Years and codes ("BA-17", "P16", "4B") are part of a question; other digits, also those before units ("5km"), are mostly sums.
-_YEAR_OR_CODE: Final = re.compile(
+# Days, years and codes ("BA-17", "P16", "4B") are part of a question; other digits, also those before units ("5km"), are mostly
+# sums.
+_DAY_YEAR_OR_CODE: Final = re.compile(
+    r"(?<!\d)\d{1,2}\.\d{1,2}\.(?:(?:19|20)\d\d)?(?!\d)|(?<!\d)(?:19|20)\d\d-\d\d-\d\d(?!\d)|"
     r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)|(?<!\w)[A-Za-z\u00c0-\u04ff]+-?\d(?:[\w-]*\w)?|(?<!\w)\d+[A-Z](?!\w)"
 )
 
@@ -142,7 +144,7 @@ def estimated_tokens(texts: Sequence[str]) -> NDArray[np.float64]:
 
 def message_features(text: str) -> Mapping[str, float]:
     """Return the features of a message's form: its punctuation, its counts of distinct words, their length in bytes, and its
-    shares of letters and of digits. The digits of years and codes do not count.
+    shares of letters and of digits. The digits of days, years and codes do not count.
     """
     read = text[:_READ_CHARS]
     words, telling = set(_WORD.findall(read.casefold())), query_words(read)
@@ -152,7 +154,7 @@ def message_features(text: str) -> Mapping[str, float]:
         "words": math.log1p(len(words)),
         "telling": math.log1p(len(telling)),
         "telling_share": len(telling) / max(1, len(words)),
-        "digits": sum(map(str.isdigit, _YEAR_OR_CODE.sub("", read))) / chars,
+        "digits": sum(map(str.isdigit, _DAY_YEAR_OR_CODE.sub("", read))) / chars,
         "letters": sum(map(str.isalpha, read)) / chars,
         "is_call": float(not _EXCLAMATION_MARKS.isdisjoint(read)),
         "length": math.log(max(1, sum(len(word.encode(errors="replace")) for word in words))),

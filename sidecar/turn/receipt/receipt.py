@@ -167,6 +167,8 @@ def _reading(reading: MessageReading | None, texts: _Texts) -> dict[str, Any] | 
         "leaning": reading.leaning,
         "asks": reading.asks,
         "holds": reading.holds,
+        "days": list(reading.days),
+        "days_searched": reading.days_searched,
     }
 
 
@@ -187,7 +189,10 @@ def reading_of(details: Mapping[str, Any], texts: Mapping[bytes, str]) -> Messag
         return None
     words = texts.get(words_hash, "")
     parts = tuple(texts[hash_named(part)] if part else "" for part in row["parts"])
-    return MessageReading(parts, tuple(words.split()), row["leaning"], row.get("asks", 1.0), row.get("holds", 1.0))
+    asks, holds, days = row.get("asks", 1.0), row.get("holds", 1.0), tuple(row.get("days", ()))
+    return MessageReading(
+        parts, tuple(words.split()), row["leaning"], asks, holds, days, row.get("days_searched", False)
+    )
 
 
 def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str, Any]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from sidecar.turn.message.periods import named_in
+from sidecar.turn.message.periods import besides_periods, day_of, named_in, times_of
 
 TODAY = date(2026, 11, 21)
 
@@ -63,6 +64,23 @@ TODAY = date(2026, 11, 21)
         ("il y a sept jours", "2026-11-14", "2026-11-14"),
         ("in Sept", "2026-09-01", "2026-09-30"),
         ("il y a un mois", "2026-10-07", "2026-11-06"),
+        ("on Tuesday", "2026-11-17", "2026-11-17"),
+        ("am Samstag", "2026-11-14", "2026-11-14"),
+        ("¿Qué dije el martes?", "2026-11-17", "2026-11-17"),
+        ("na terça-feira", "2026-11-17", "2026-11-17"),
+        ("on Saturday the 3rd of October 2026", "2026-10-03", "2026-10-03"),
+        ("on Tuesday last week", "2026-11-09", "2026-11-15"),
+        ("last night", "2026-11-20", "2026-11-21"),
+        ("letzte Nacht", "2026-11-20", "2026-11-21"),
+        ("this morning", "2026-11-21", "2026-11-21"),
+        ("the day after tomorrow", "2026-11-23", "2026-11-23"),
+        ("What is on tomorrow?", "2026-11-22", "2026-11-22"),
+        ("明日の予定", "2026-11-22", "2026-11-22"),
+        ("nächste Woche", "2026-11-23", "2026-11-29"),
+        ("next weekend", "2026-11-28", "2026-11-29"),
+        ("no próximo mês", "2026-12-01", "2026-12-31"),
+        ("next year", "2027-01-01", "2027-12-31"),
+        ("am 3.10.", "2026-10-03", "2026-10-03"),
     ],
 )
 def test_time_in_a_question_is_read_as_days(text: str, first: str, last: str) -> None:
@@ -86,6 +104,9 @@ def test_time_in_a_question_is_read_as_days(text: str, first: str, last: str) ->
         "the last Tuesdays",
         "on the last Friday of the month",
         "Termin vor Woche 12",
+        "Release 3.10. is out",
+        "on the second attempt",
+        "na segunda reunião",
     ],
 )
 def test_text_without_a_time_yields_none(text: str) -> None:
@@ -113,3 +134,43 @@ def test_text_without_a_time_yields_none(text: str) -> None:
 def test_nearness_to_a_period_is_full_within_it_and_falls_off_after(text: str, day: str, nearness: float) -> None:
     (period,) = named_in(text, TODAY)
     assert period.nearness(date.fromisoformat(day)) == nearness
+
+
+@pytest.mark.parametrize(
+    ("text", "days", "shown"),
+    [
+        ("on 3 May 2023", "2023-05-03", "2023-05-03"),
+        ("last week", "2026-11-11", "2026-11-09 to 2026-11-15"),
+        ("on 3 May", "2022-05-03 2026-05-03", "05-03 of any year"),
+        ("on February 29", "2024-02-29", "02-29 of any year"),
+    ],
+)
+def test_period_holds_its_days_and_is_shown_by_them(text: str, days: str, shown: str) -> None:
+    (period,) = named_in(text, TODAY)
+    assert str(period) == shown
+    assert all(period.holds(date.fromisoformat(day)) for day in days.split())
+    assert not period.holds(date(2021, 12, 31))
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("What did I say last Tuesday?", "what did i say ?"),
+        ("Was war am 3. Oktober 2026?", "was war am ?"),
+        ("昨日何を話しましたか", "何を話しましたか"),
+        ("a week ago", ""),
+    ],
+)
+def test_words_that_name_a_period_are_left_out(text: str, rest: str) -> None:
+    assert " ".join(besides_periods(text, TODAY).split()) == rest
+
+
+def test_days_and_times_follow_the_time_zone() -> None:
+    late, berlin = datetime(2026, 10, 24, 23, 0, tzinfo=UTC), ZoneInfo("Europe/Berlin")
+    assert (day_of(late, UTC), day_of(late, berlin)) == (date(2026, 10, 24), date(2026, 10, 25))
+    last = datetime.max.replace(tzinfo=UTC)
+    assert day_of(last, ZoneInfo("Pacific/Auckland")) == date(9999, 12, 31)
+    ((start, end),) = times_of(named_in("on 25 October 2026", TODAY), berlin)
+    assert end.astimezone(UTC) - start.astimezone(UTC) == timedelta(hours=25), "clocks go back on that day"
+    leap = times_of(named_in("on February 29", TODAY), UTC)
+    assert [start.date().isoformat() for start, _ in leap] == ["2024-02-29", "2020-02-29"]

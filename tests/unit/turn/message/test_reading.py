@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -191,3 +192,25 @@ def test_the_cache_of_names_holds_no_message() -> None:
     before = folded_words.cache_info().currsize
     read(f"{'A note that ends with a colon ' * 100}: when is it?", speakers=names, today=TODAY)
     assert folded_words.cache_info().currsize == before
+
+
+@pytest.mark.parametrize(
+    ("message", "is_of_days"),
+    [
+        ("What did I say last Tuesday?", True),
+        ("What did Caroline say on 3 October?", True),
+        ("What happened last week?", True),
+        ("Worüber haben wir letzten Dienstag gesprochen?", True),
+        ("¿De qué hablamos ayer?", True),
+        ("昨日何を話しましたか", True),
+        ("我昨天说了什么？", True),
+        ("What happened last month?", False),
+        ("What did I say about the broken boiler of the house last Tuesday?", False),
+        ("昨日の会議は何時に終わりましたか", False),
+        ("What did I say?", False),
+    ],
+)
+def test_message_that_names_hardly_more_than_days_is_of_them(message: str, is_of_days: bool) -> None:
+    assert reading(message).is_of_days is is_of_days
+    assert reading(message).asks_for_days is is_of_days
+    assert not replace(reading(message), score=-1.0).asks_for_days

@@ -201,7 +201,9 @@ def test_statement_with_no_mark_and_no_particle_is_no_question(text: str) -> Non
 
 def test_a_year_is_no_sum() -> None:
     assert message_features("did he win anything in 1985")["digits"] == 0.0
+    assert message_features("was war am 3.10.2026, am 3.10. und 2026-10-03?")["digits"] == 0.0
     assert message_features("17*23")["digits"] == 0.8
+    assert message_features("1.5")["digits"] == 2 / 3
     assert message_features("19853 + 1985")["digits"] == 5 / 12
 
 

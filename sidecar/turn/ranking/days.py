@@ -1,0 +1,49 @@
+"""Ranks texts by their day, for a message that asks only for days ("What did I say last Tuesday?").
+
+Such a message has no words and little meaning that its answers share, so that their day is their evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.turn.candidates import Candidates
+from sidecar.turn.message.reading import Reading
+from sidecar.turn.ranking.rank import Ranked
+
+OF_DAY: Final = 0.5
+"""The least relevance of a text of the day that a message asks for."""
+
+
+def of_days(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
+    """Return the relevances with those of texts on the asked days raised to `OF_DAY` or more, in the same order."""
+    if not ranked.relevances or not reading.asks_for_days:
+        return ranked
+    relevances = np.array(ranked.relevances)
+    raised = OF_DAY + (1 - OF_DAY) * relevances
+    return replace(
+        ranked, relevances=np.where(stand_on_days(reading, candidates) > 0, raised, relevances).round(6).tolist()
+    )
+
+
+def relevances_of_days(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> list[float]:
+    """Return the relevances of the texts on the asked days: they alone tell whether such a message finds what it asks for."""
+    stands = stand_on_days(reading, candidates)
+    return [relevance for relevance, is_asked in zip(ranked.relevances, stands, strict=False) if is_asked]
+
+
+def stand_on_days(reading: Reading, candidates: Sequence[Candidates]) -> NDArray[np.float64]:
+    """Return 1 for each text that stands on a day that the message asks for, and 0 for all others."""
+    return np.concatenate([np.zeros(0), *[_of_one(reading, one) for one in candidates]])
+
+
+def _of_one(reading: Reading, one: Candidates) -> NDArray[np.float64]:
+    if not reading.asks_for_days or not one.days:
+        return np.zeros(len(one.ids))
+    is_asked = {day: any(period.holds(day) for period in reading.periods) for day in set(one.days)}
+    return np.array([float(is_asked[day]) for day in one.days])
