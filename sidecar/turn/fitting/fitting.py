@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 from sidecar.turn.fitting import history
 from sidecar.turn.fitting.budget import PoolDemand, Shared, share
@@ -75,8 +76,8 @@ class Fitting:
 class Share:
     """One source's offers and its share of the context: counts of items (for the thread, also turns), and tokens.
 
-    included + shortened + dropped = offered. `included_tokens` includes its fence and headers; `offered_tokens` is the
-    full text of all competing items.
+    included + shortened + dropped = offered. A turn of the history that was found by search too counts once. `included_tokens`
+    includes its fence and headers; `offered_tokens` is the full text of all competing items.
     """
 
     source: Source
@@ -266,19 +267,28 @@ def _words(refusal: NoRoom) -> str:
     return f"it needs {refusal.cost_tokens} tokens and {left}"
 
 
+def _counted_turns(ledger: Ledger, turn_fates: Sequence[TurnFate]) -> list[TurnFate]:
+    """Return the turns that count as turns: all but those in the context as recalled items."""
+    recalled = {item.id for item, form in zip(ledger.stock.items, ledger.forms, strict=True) if form is not None}
+    return [fate for fate in turn_fates if fate.turn.id not in recalled]
+
+
 def _shares(ledger: Ledger, offers: Offers, turn_fates: Sequence[TurnFate]) -> tuple[Share, ...]:
     """Return every source's share; the thread's includes its turns."""
-    by_form = Counter(zip(ledger.sources, ledger.forms, strict=True))
-    dropped = Counter([fate.item.source for fate in offers.refused])
-    turns = Counter([fate.decision for fate in turn_fates])
+    counted = _counted_turns(ledger, turn_fates)
+    in_history = {fate.turn.id for fate in counted}
+    is_new = [item.source is not Source.THREAD or item.id not in in_history for item in ledger.stock.items]
+    by_form = Counter(compress(zip(ledger.sources, ledger.forms, strict=True), is_new))
+    dropped = Counter([fate.item.source for fate in offers.refused if fate.item.id not in in_history])
+    turns = Counter([fate.decision for fate in counted])
     kept, cut = turns[Decision.KEPT], turns[Decision.SHORTENED]
     by_form[Source.THREAD, Form.FULL] += kept
     by_form[Source.THREAD, Form.LEAD] += cut
-    dropped[Source.THREAD] += len(turn_fates) - kept - cut
+    dropped[Source.THREAD] += len(counted) - kept - cut
     offered = dict.fromkeys(Source, 0)
-    for source, tokens in zip(ledger.sources, ledger.stock.prices.full, strict=True):
+    for source, tokens in compress(zip(ledger.sources, ledger.stock.prices.full, strict=True), is_new):
         offered[source] += tokens
-    offered[Source.THREAD] += sum([fate.turn.tokens for fate in turn_fates])
+    offered[Source.THREAD] += sum([fate.turn.tokens for fate in counted])
     included = dict(ledger.spent)
     included[Source.MEMORY] += ledger.pinned_tokens
     included[Source.THREAD] += sum([fate.tokens for fate in turn_fates])

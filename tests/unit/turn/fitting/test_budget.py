@@ -410,3 +410,14 @@ def test_every_turn_has_a_decision_with_a_reason() -> None:
     assert told["turn:7"] == (Decision.KEPT, "recent turn")
     assert told["turn:1"] == (Decision.OVER_BUDGET, "the window of recent turns ends after it")
     assert len(told) == 9
+
+
+def test_turn_of_the_history_that_was_found_by_search_counts_once() -> None:
+    turns = [a_turn(place, "user" if place % 2 else "assistant", text_of(place)) for place in range(1, 7)]
+    found = [an_item(turn.id, turn.text, Source.THREAD, relevance=0.9) for turn in turns]
+    for budget_tokens in (10_000, 300, 160, 100):
+        result = fit(a_fitting(*found, history=tuple(turns), budget_tokens=budget_tokens), METER)
+        share = next(share for share in result.shares if share.source is Source.THREAD)
+        assert (share.offered_count, share.included_count > 0) == (len(turns), True)
+        assert share.offered_count == share.included_count + share.shortened_count + share.dropped_count
+        assert share.offered_tokens < 2 * sum(turn.tokens for turn in turns)
