@@ -1,7 +1,8 @@
 """Pairs tool calls with their results and drops unpaired parts.
 
 Providers reject a call without its result, a result without its call, and any message between the two. So calls and results
-are paired in order, pairs are never separated, and unpaired parts are left out, with a reason.
+are paired in order, pairs are never separated, and unpaired parts are left out, with a reason. What the user said while a tool
+ran is sent after the tool's result.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class _Call:
 
     place: _Place
     id: str
+    is_parted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,10 @@ class _Link:
 
 
 def _links(turns: Sequence[HistoryTurn]) -> dict[_Place, _Link]:
-    """Return the link of each part (turn, part) that has a partner."""
+    """Return the link of each part (turn, part) that has a partner.
+
+    After a user's message, a waiting call is only paired with a result of its own id.
+    """
     links: dict[_Place, _Link] = {}
     waiting: list[_Call] = []
     for index, turn in enumerate(turns):
@@ -80,14 +85,14 @@ def _links(turns: Sequence[HistoryTurn]) -> dict[_Place, _Link]:
         if calls:
             waiting = calls
         elif len(links) == linked_before and turn.role != "system":
-            waiting = []
+            waiting = [replace(call, is_parted=True) for call in waiting if call.id] if turn.role == "user" else []
     return links
 
 
 def _take(calls: list[_Call], result_id: str) -> _Call | None:
     """Remove and return the call of a result: the newest with its id, else the first call if it or the result has no id."""
     same_id = next((call for call in reversed(calls) if result_id and call.id == result_id), None)
-    taken = same_id or next((call for call in calls if not result_id or not call.id), None)
+    taken = same_id or next((call for call in calls if not call.is_parted and not (result_id and call.id)), None)
     if taken:
         calls.remove(taken)
     return taken
@@ -114,7 +119,8 @@ def _without_unpaired(
 
 
 def _units(turns: Sequence[HistoryTurn | None], links: dict[_Place, _Link]) -> Iterator[Unit]:
-    """Yield units such that every call is in the same unit as its results."""
+    """Yield units such that every call is in the same unit as its results, and nothing is between them."""
+    linked = {index for index, _ in links}
     answered_until: dict[int, int] = {}
     for (index, _), link in links.items():
         answered_until[link.call_turn] = max(index, answered_until.get(link.call_turn, 0))
@@ -124,7 +130,8 @@ def _units(turns: Sequence[HistoryTurn | None], links: dict[_Place, _Link]) -> I
         while index <= end:
             end = max(end, answered_until.get(index, index))
             index += 1
-        run = tuple(turn for turn in turns[start : end + 1] if turn is not None)
+        places = sorted(range(start, end + 1), key=lambda place: place not in linked)
+        run = tuple(turn for place in places if (turn := turns[place]) is not None)
         if run:
             yield Unit(run, sum(turn.tokens for turn in run))
         start = end + 1

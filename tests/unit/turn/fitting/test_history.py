@@ -68,7 +68,7 @@ def test_a_call_and_its_results_are_one_unit() -> None:
             {"turn:1", "turn:2"},
         ),
         (
-            [a_turn(1, "assistant", "", a_call("a")), a_turn(2, "user", "wait"), a_turn(3, "tool", "", a_result("a"))],
+            [a_turn(1, "assistant", "", a_call("a")), a_turn(2, "user", "wait"), a_turn(3, "tool", "", a_result(""))],
             {"turn:1", "turn:3"},
             {"turn:1", "turn:3"},
         ),
@@ -87,7 +87,14 @@ def test_a_call_and_its_results_are_one_unit() -> None:
             {"turn:2"},
         ),
     ],
-    ids=["result alone", "call alone", "result first", "parted by the user", "answered twice", "another id"],
+    ids=[
+        "result alone",
+        "call alone",
+        "result first",
+        "parted by the user, without an id",
+        "answered twice",
+        "another id",
+    ],
 )
 def test_unpaired_call_or_result_is_left_out_with_the_reason(
     turns: list[HistoryTurn], left_out: set[str], emptied: set[str]
@@ -98,6 +105,23 @@ def test_unpaired_call_or_result_is_left_out_with_the_reason(
     assert {turn.id for turn in paired.emptied} == emptied
     sent = {turn.id: turn for unit in paired.units for turn in unit.turns}
     assert all(not turn.parts for turn_id, turn in sent.items() if turn_id in left_out)
+
+
+@pytest.mark.parametrize("role", ["user", "system"])
+def test_message_between_a_call_and_its_results_is_sent_after_them(role: str) -> None:
+    thread = [
+        a_turn(1, "user", "find boats"),
+        a_turn(2, "assistant", "", a_call("a"), a_call("b")),
+        a_turn(3, role, "wait"),
+        a_turn(4, "tool", "", a_result("a")),
+        a_turn(5, role, "and quickly"),
+        a_turn(6, "tool", "", a_result("b")),
+        a_turn(7, "assistant", "two boats"),
+    ]
+    paired = pair(thread)
+    assert not paired.left_out
+    assert ids(paired.units) == [["1"], ["2", "4", "6", "3", "5"], ["7"]]
+    assert read(thread, METER).exchange[0].turns[0].id == ("turn:2" if role == "user" else "turn:1")
 
 
 @pytest.mark.parametrize(("call_id", "result_id", "expected"), [("", "", "call-0-0"), ("a", "", "a"), ("", "b", "b")])
