@@ -78,9 +78,11 @@ def _content(message: Mapping[str, Any], role: Role, turn_id: str) -> MessageCon
     if message.get("type") == "function_call":
         return content_of([message], turn_id)
     if message.get("type") == "function_call_output":
-        return MessageContent("", (tool_result(str(message.get("call_id")), plain_text(message.get("output"))),))
+        return MessageContent("", (tool_result(str(message.get("call_id") or ""), plain_text(message.get("output"))),))
     if role == "tool":
-        call_id = message.get("tool_call_id") or f"function:{message.get('name') or turn_id}"
+        # Without an id, a result answers the first open call before it; only an old function's result names its function.
+        name = message.get("name") if word(message.get("role")) == "function" else None
+        call_id = message.get("tool_call_id") or (f"function:{name}" if name else "")
         return MessageContent("", (tool_result(str(call_id), plain_text(message.get("content"))),))
     content = content_of(message.get("content"), turn_id)
     return MessageContent(content.text or word(message.get("refusal")), (*content.parts, *_calls(message, turn_id)))

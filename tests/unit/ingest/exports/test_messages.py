@@ -211,6 +211,21 @@ def test_items_of_the_responses_api_become_the_same_parts() -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"type": "function_call_output", "output": "2"},
+        {"role": "tool", "content": "2"},
+        {"role": "tool", "name": "sum", "content": "2"},
+    ],
+)
+def test_result_without_an_id_answers_the_call_before_it(result: dict[str, object]) -> None:
+    call = {"type": "function_call", "call_id": "c1", "name": "sum", "arguments": "{}"}
+    (conversation,), _ = read(jsonl({"role": "user", "content": "1+1?"}, call, result))
+    (told,) = conversation.turns[-1].parts
+    assert (told["id"], told["content"]) == ("", "2"), "the service pairs it with the call before it"
+
+
 def test_images_and_files_leave_a_placeholder() -> None:
     (turn,) = turns(
         {
