@@ -1,6 +1,7 @@
 """Converts a Slack export to turns: one conversation per channel, with people and links by name, and bots as assistants.
 
-Replies keep their place in the channel; their `thread_ts` is in the turn's metadata. Joins and topics are system turns.
+Replies keep their place in the channel. One that does not follow its thread begins with a line that quotes the thread's first
+message. Joins and topics are system turns.
 """
 
 import html
@@ -8,7 +9,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -30,6 +31,7 @@ from sidecar.ingest.exports.slack_blocks import has_layout, objects
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 _LISTS = ("channels.json", "groups.json", "mpims.json", "dms.json")
+_QUOTED_CHARS = 120
 _MARKED = re.compile(r"<([^<>]*)>")
 _SPOKEN = frozenset({"", "bot_message", "me_message", "thread_broadcast", "file_share", "file_comment"})
 
@@ -130,6 +132,7 @@ def _title(channel: Mapping[str, Any], folder: str, workspace: _Workspace) -> st
 def _turns(
     archive: Archive, days: list[str], channel_id: str, workspace: _Workspace
 ) -> Iterator[ImportedTurn | SkippedPiece]:
+    begun, before = dict[str, str](), ""
     for day in days:
         turns: list[tuple[str, ImportedTurn]] = []
         for found in _objects(archive, day):
@@ -145,7 +148,20 @@ def _turns(
             else:
                 reason = "it is empty: it has no text, attachment or file"
                 yield SkippedPiece(archive.name, position, reason, is_lost=False)
-        yield from (turn for _, turn in sorted(turns, key=lambda pair: pair[0]))
+        for time, turn in sorted(turns, key=lambda pair: pair[0]):
+            thread = turn.metadata.get("thread_ts", time)
+            is_apart = thread != before and turn.role == "user"
+            yield replace(turn, text=f"{begun[thread]}\n{turn.text}") if is_apart and thread in begun else turn
+            if thread == time:
+                begun[thread] = _reply_to(turn)
+            before = thread
+
+
+def _reply_to(turn: ImportedTurn) -> str:
+    """Return the line that quotes the first message of a thread before a reply."""
+    line = " ".join(turn.text.split())
+    text = line if len(line) <= _QUOTED_CHARS else f"{line[:_QUOTED_CHARS]}…"
+    return f"(in reply to {turn.speaker or turn.role}: “{text}”)"
 
 
 def _turn(message: Mapping[str, Any], channel_id: str, workspace: _Workspace) -> ImportedTurn:

@@ -191,6 +191,27 @@ def _said(*messages: dict[str, Any]) -> list[str]:
     return [turn.text for turn in conversation.turns]
 
 
+def test_slack_reply_apart_from_its_thread_quotes_what_it_answers() -> None:
+    first, other = f"{SECONDS}.000000", f"{SECONDS + 1}.000000"
+    assert _said(
+        post(0, "When is\n the demo?", thread_ts=first),
+        post(1, "Lunch? " + 60 * "yes ", "U2", thread_ts=other),
+        post(2, "At 9.", "U2", thread_ts=first),
+        post(3, "In room 4.", "U2", thread_ts=first),
+        post(4, "No.", thread_ts=other),
+        post(5, "Old thread.", thread_ts="1.000000"),
+        post(6, "A bot's reply.", None, thread_ts=first, bot_id="B1"),
+    ) == [
+        "When is\n the demo?",
+        ("Lunch? " + 60 * "yes ").strip(),
+        "(in reply to Ada Byron: “When is the demo?”)\nAt 9.",
+        "In room 4.",
+        f"(in reply to bobby: “{('Lunch? ' + 60 * 'yes ')[:120]}…”)\nNo.",
+        "Old thread.",
+        "A bot's reply.",
+    ]
+
+
 def _rich(*elements: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": list(elements)}]}]
 
