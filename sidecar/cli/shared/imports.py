@@ -35,18 +35,6 @@ def resumable(voice: Voice, stored: Callable[[], str]) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def named(voice: Voice, batch: Sequence[V], name: Callable[[V], str]) -> Iterator[None]:
-    """Name the value of a batch that the service refuses; its error has only the index."""
-    try:
-        yield
-    except RequestUnusable as error:
-        place = _PLACE.match(error.field)
-        if place and int(place[1]) < len(batch):
-            voice.note(f"{place[0]} is {name(batch[int(place[1])])}")
-        raise
-
-
 def sent_without_refused(
     batch: Sequence[V], send: Callable[[Sequence[V]], R], refused: Callable[[V, str], None]
 ) -> tuple[R | None, int]:

@@ -10,14 +10,14 @@ from typing import Any
 import click
 
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.imports import drawn_refusals, named, resumable
+from sidecar.cli.shared.imports import drawn_refusals, resumable, sent_without_refused
 from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.paging import batches
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import drawing
 from sidecar.cli.wiki.compiles import ended, exit_of, followed
 from sidecar.client import JournalPlace, JournalRecord
-from sidecar.client.answers.wiki import ResetEffect, Verification
+from sidecar.client.answers.wiki import ImportEffect, ResetEffect, Verification
 from sidecar.ingest.exports.conversation import SkippedPiece
 from sidecar.ingest.exports.journal import ImportedPlace, ImportedRecord, read_journal
 from sidecar.ingest.opening import opened_at
@@ -198,7 +198,7 @@ def import_journal(session: CommandSession, file: Path, wait: bool) -> int:
         session.voice.document({**facts, "job": last})
         return exit_of(last) or code
     session.voice.show(facts, drawn_import)
-    if not facts["records"]:
+    if not (facts["records"] or facts["skipped"]):
         session.voice.note(f"{file}: no records found; write one JSON object with a text per line.")
     return (followed(session, job_id) if wait and job_id else OK) or code
 
@@ -214,14 +214,30 @@ def imported(session: CommandSession, file: Path) -> dict[str, Any]:
         parts = list(batches(records, lambda one: len(one.text), most=_BATCH_RECORDS, most_chars=_BATCH_CHARS))
         with session.voice.progress("records", len(records)) as step:
             for place, part in enumerate(parts, start=1):
-                with named(session.voice, part, lambda one: f"the record {one.id}: {one.text[:_LEAD_CHARS]}"):
-                    done = session.client.bootstrap_import(records=_sent(part), has_more=place < len(parts))
-                facts["created"] += done.created_count
-                facts["updated"] += done.updated_count
-                facts["unchanged"] += done.unchanged_count
-                facts["job_id"] = done.job.job_id if done.job is not None else facts["job_id"]
+                _send(session, part, facts, has_more=place < len(parts))
                 step(len(part))
     return facts
+
+
+def _send(session: CommandSession, part: Sequence[ImportedRecord], facts: dict[str, Any], *, has_more: bool) -> None:
+    """Store a batch and count it; count the records that the service refuses as refused."""
+
+    def refused(one: ImportedRecord, reason: str) -> None:
+        facts["refused"] += 1
+        facts["skipped"].append(f"the record {one.id} ({one.text[:_LEAD_CHARS]}): {reason}")
+
+    def send(left: Sequence[ImportedRecord]) -> ImportEffect:
+        return session.client.bootstrap_import(records=_sent(left), has_more=has_more)
+
+    done, sent = sent_without_refused(part, send, refused)
+    facts["records"] -= len(part) - sent
+    if done is None and not has_more:  # the records before are compiled with the last call
+        done = send(())
+    if done is not None:
+        facts["created"] += done.created_count
+        facts["updated"] += done.updated_count
+        facts["unchanged"] += done.unchanged_count
+        facts["job_id"] = done.job.job_id if done.job is not None else facts["job_id"]
 
 
 def _stored(facts: dict[str, Any]) -> str:

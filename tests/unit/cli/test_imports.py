@@ -97,6 +97,7 @@ class Refusing:
     def __init__(self, text: str) -> None:
         self._text = text
         self.stored: list[str] = []
+        self.ends = 0
 
     def retain(self, *, memories: Sequence[NewMemory]) -> Retained:
         self._store("memories", [one.text for one in memories])
@@ -106,8 +107,9 @@ class Refusing:
         self._store("turns", [one.text for one in turns])
         return Appended((), len(turns))
 
-    def bootstrap_import(self, *, records: Sequence[JournalRecord], **_: object) -> ImportEffect:
+    def bootstrap_import(self, *, records: Sequence[JournalRecord], has_more: bool) -> ImportEffect:
         self._store("records", [one.text for one in records])
+        self.ends += not has_more
         return ImportEffect(len(records), 0, 0, None)
 
     def _store(self, noun: str, texts: Sequence[str]) -> None:
@@ -123,21 +125,12 @@ def many(tmp_path: Path, line: str) -> Path:
     return file
 
 
-def test_refused_record_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    client = cast("Sidecar", Refusing("number 1007"))
-    with pytest.raises(RequestUnusable):
-        upkeep.imported(CommandSession(client, Voice(is_json=False)), many(tmp_path, IMPORTS["wiki"][1]))
-    first, _ = capsys.readouterr().err.splitlines()
-    assert first.startswith("records[")
-    assert first.endswith(": number 1007"), "the service's place is of the batch"
-
-
-@pytest.mark.parametrize("name", ["memory", "thread"])
+@pytest.mark.parametrize("name", IMPORTS)
 def test_refused_value_is_told_and_the_others_are_stored(name: str, tmp_path: Path) -> None:
     imported, line, _ = IMPORTS[name]
     client = Refusing("number 1007")
     tally = imported(CommandSession(cast("Sidecar", client), Voice(is_json=False)), many(tmp_path, line))
-    facts = tally if name == "memory" else tally.facts()
+    facts = tally.facts() if name == "thread" else tally
     assert client.stored == [f"number {number}" for number in range(1200) if number != 1007]
     assert facts["refused"] == 1
     (reason,) = facts["skipped"]
@@ -145,12 +138,24 @@ def test_refused_value_is_told_and_the_others_are_stored(name: str, tmp_path: Pa
     assert reason.endswith("text: is odd.")
 
 
-@pytest.mark.parametrize("name", ["memory", "thread"])
+@pytest.mark.parametrize("name", IMPORTS)
 def test_error_of_the_whole_request_ends_the_import(name: str, tmp_path: Path) -> None:
     imported, line, _ = IMPORTS[name]
     client = cast("Sidecar", Stopped(RequestUnusable("is odd", code="INVALID_ARGUMENT", field="title"), 1))
     with pytest.raises(RequestUnusable):
         imported(CommandSession(client, Voice(is_json=False)), many(tmp_path, line))
+
+
+def test_last_records_that_are_all_refused_still_end_the_import(tmp_path: Path) -> None:
+    file = tmp_path / "many.jsonl"
+    file.write_text("\n".join([IMPORTS["wiki"][1] % 0, '{"id": "odd", "text": "odd"}']))
+    client = Refusing("odd")
+    session = CommandSession(cast("Sidecar", client), Voice(is_json=False))
+    facts = upkeep.imported(session, file)
+    assert (client.stored, facts["created"], facts["refused"]) == (["number 0"], 1, 1)
+    file.write_text('{"id": "odd", "text": "odd"}')
+    facts = upkeep.imported(session, file)
+    assert (facts["records"], facts["refused"], client.ends) == (0, 1, 2)
 
 
 def test_thread_is_imported_from_a_pipe(tmp_path: Path) -> None:
