@@ -1,6 +1,6 @@
 """An MCP server over standard input and output, hostile to calls of its one tool: `python -m tests.stand_ins.hostile_tool_process
 large|endless|garbage|dies|odd|twice|…`. `garbage`, `odd` and the keys of `RESULTS` answer a call; `odd` declares another tool,
-with an odd schema, `twice` two of one name, and `named` one with a name of several words.
+with an odd schema, `malformed` several that are none, `twice` two of one name, and `named` one with a name of several words.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def main() -> None:
     does = sys.argv[1]
     if does == "odd":
         _ANSWERS["tools/list"] = {"tools": [_ODD, TOOL]}
+    if does == "malformed":
+        _ANSWERS["tools/list"] = {"tools": [{"name": "odd"}, TOOL | {"name": 7}, "odd", None, TOOL]}
     if does == "twice":
         _ANSWERS["tools/list"] = {"tools": [TOOL | {"description": os.environ["HARBOUR_KEY"]}, TOOL]}
     if does == "named":

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -19,7 +21,15 @@ import httpx2
 import orjson
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CallToolResult, ContentBlock, EmbeddedResource, TextContent, TextResourceContents, Tool
+from mcp.types import (
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    TextContent,
+    TextResourceContents,
+    Tool,
+)
+from pydantic import ValidationError
 
 from sidecar.backends.asking import BackendCaller, CallLimits, Units
 from sidecar.backends.errors import (
@@ -34,6 +44,8 @@ from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Declared
 from sidecar.context.ports import BackendError
 from sidecar.turn.ranking.remote import readable
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -220,8 +232,22 @@ class _Session:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(Client(await self._transport(stack)))
             client.session.validate_tool_result = _not_validated  # type: ignore[method-assign]
+            # The SDK refuses a whole list for one malformed tool, before it hands the list out.
+            dispatcher = client.session._dispatcher  # noqa: SLF001
+            dispatcher.send_raw_request = partial(self._readable, dispatcher.send_raw_request)  # type: ignore[method-assign]
             self._client.set_result(client)
             await self._ending.wait()
+
+    async def _readable(
+        self, send: Callable[..., Awaitable[dict[str, Any]]], method: str, *args: Any, **options: Any
+    ) -> dict[str, Any]:
+        """Send a request and return the raw result, a list of tools without malformed ones."""
+        result = await send(method, *args, **options)
+        listed = result.get("tools") if method == "tools/list" else None
+        if not isinstance(listed, list) or not (unreadable := sum(not _is_tool(one) for one in listed)):
+            return result
+        log.warning("tools_unreadable", extra={"backend": self._backend, "count": unreadable})
+        return {**result, "tools": [one for one in listed if _is_tool(one)]}
 
     async def _transport(self, stack: AsyncExitStack) -> Any:
         server = self._server
@@ -272,6 +298,14 @@ def _type_name(problem: BaseException | None) -> str:
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
     return type(problem).__name__ if problem else "it ended"
+
+
+def _is_tool(raw: object) -> bool:
+    try:
+        Tool.model_validate(raw, by_name=False)
+    except ValidationError:
+        return False
+    return True
 
 
 def _declared(tool: Tool, redacted: Callable[[str], str]) -> Declared:

@@ -129,6 +129,14 @@ async def test_numbers_and_schemas_beyond_the_usual_spoil_no_tool() -> None:
     await tools.close()
 
 
+async def test_malformed_tools_hide_no_other_of_their_server(caplog: pytest.LogCaptureFixture) -> None:
+    tools = process_that("malformed")
+    assert [one.name for one in await tools.declared()] == ["search"]
+    assert [record.count for record in caplog.records if record.msg == "tools_unreadable"] == [4]  # type: ignore[attr-defined]
+    assert (await tools.call("search", {})).found == ("here",)
+    await tools.close()
+
+
 async def test_process_that_dies_within_its_answer_is_unavailable() -> None:
     tools = process_that("dies")
     with pytest.raises(BackendUnavailable):
