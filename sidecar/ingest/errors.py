@@ -4,6 +4,7 @@ IngestError              a branch of SidecarError
 ├── UnsupportedFormat    no reader for this kind of file
 ├── UnreadableDocument   a reader exists but cannot read the content
 ├── UnreadableExport     not an export, or a damaged one
+├── NewerExport          an owner's export by a later release
 ├── NotMemories          a file of conversations where memories are expected
 ├── NotConversations     a file of memories where conversations are expected
 ├── TooLarge             above a limit
@@ -38,6 +39,10 @@ class UnreadableDocument(IngestError):
 
 class UnreadableExport(IngestError):
     """Supported are JSONL, a JSON array, and for conversations the exports of ChatGPT, Claude and Slack; write the file again."""
+
+
+class NewerExport(IngestError):
+    """Nothing was imported. Update this sidecar to the release that made the export, and import it again."""
 
 
 class NotMemories(IngestError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -72,8 +72,9 @@ def export(session: CommandSession, file: Path, no_history: bool) -> None:
     with (
         nullcontext(sys.stdout.buffer) if is_stream else owner_export.written_whole(file) as stream,
         session.voice.progress("lines", None) as step,
+        closing(owner_export.lines(session.client, about, with_history=not no_history)) as lines,
     ):
-        for line in owner_export.lines(session.client, about, with_history=not no_history):
+        for line in lines:
             stream.write(owner_export.encoded(line))
             last = line
             step(1)

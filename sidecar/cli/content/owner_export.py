@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import fields
@@ -24,24 +24,23 @@ from sidecar.cli.shared.paging import PAGE_SIZE, batches, every
 from sidecar.client import Sidecar, SidecarCallError
 from sidecar.client.answers import MemoryHistory, Turn
 from sidecar.client.shapes import ToolCall, ToolResult
-from sidecar.ingest.exports.owner_export import END, KEY, MEMORY, OWNER, PAGE, THREAD, TURN
+from sidecar.ingest.exports.owner_export import END, KEY, MEMORY, OWNER, PAGE, THREAD, TURN, VERSION
 
 V = TypeVar("V")
 
-_VERSION = 1
 _CALLS_AT_ONCE = 4
 
 
 def lines(
     client: Sidecar, about: Mapping[str, Any], *, with_history: bool = True, at_once: int = PAGE_SIZE
-) -> Iterator[dict[str, Any]]:
+) -> Generator[dict[str, Any]]:
     """Yield the lines of the owner's export: the owner with the facts `about` it, then threads, memories, pages, and the end.
 
     The end has the count of each kind. Lists are read in pages of `at_once`; the history of memories takes a call for
     each. Raises a SidecarCallError.
     """
     counts = Counter[str]()
-    yield {KEY: OWNER, "version": _VERSION, **about}
+    yield {KEY: OWNER, "version": VERSION, **about}
     for read in (_threads, _with_histories if with_history else _memories, _pages):
         for line in read(client, at_once):
             counts[line[KEY]] += 1
@@ -89,7 +88,7 @@ def _with_histories(client: Sidecar, at_once: int) -> Iterator[dict[str, Any]]:
     listed = (
         one.memory_id for one in _settled(lambda: every(client.list_memories, limit=0, at_once=at_once), "memory_id")
     )
-    with ThreadPoolExecutor(_CALLS_AT_ONCE) as pool:
+    with _calling() as pool:
         for batch in batches(listed, len, most=at_once):
             for found in pool.map(history, batch):
                 if found is not None and found.memory is not None:
@@ -99,6 +98,16 @@ def _with_histories(client: Sidecar, at_once: int) -> Iterator[dict[str, Any]]:
                         "status_changes": found.changes,
                         "supersessions": found.supersessions,
                     }
+
+
+@contextmanager
+def _calling() -> Iterator[ThreadPoolExecutor]:
+    """Yield threads for calls. An early end, as by Ctrl-C, starts no further calls and does not wait for those that run."""
+    pool = ThreadPoolExecutor(_CALLS_AT_ONCE)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _pages(client: Sidecar, at_once: int) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,7 @@ exports, its ids and texts are taken as they are. An export ends with an "end" l
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
+from sidecar.ingest.errors import NewerExport
 from sidecar.ingest.exports.conversation import (
     LONGEST_ID_CHARS,
     ROLES,
@@ -21,6 +22,9 @@ from sidecar.ingest.exports.conversation import (
 from sidecar.ingest.exports.records import FileRecord, records
 
 KEY = "sidecar"
+VERSION = 1
+"""The version of the lines that this release writes; it reads no newer one."""
+
 OWNER, THREAD, TURN, MEMORY, PAGE, END = KINDS = ("owner", "thread", "turn", "memory", "page", "end")
 
 _TURNS_AT_ONCE = 5_000
@@ -39,11 +43,13 @@ def selected(
 ) -> Iterator[FileRecord | SkippedPiece]:
     """Yield an export's lines of these kinds, and all records of other files.
 
-    An export without such lines, called by the noun, or without its end yields a skipped piece too.
+    An export without such lines, called by the noun, or without its end yields a skipped piece too. Raises NewerExport.
     """
     is_open, is_export, is_found = False, False, False
     for record in file_records:
         kind = "" if isinstance(record, SkippedPiece) else kind_of(record.value)
+        if kind == OWNER:
+            _check_version(name, record)
         is_open = kind == OWNER or (is_open and kind != END)
         is_export = is_export or kind == OWNER
         if not kind or kind in kinds:
@@ -53,6 +59,14 @@ def selected(
         yield SkippedPiece(name, "the end", "the export is cut off; export again, and import that file too")
     elif is_export and not is_found:
         yield SkippedPiece(name, "the export", f"it has no {noun}; no action is needed", is_lost=False)
+
+
+def _check_version(name: str, record: Any) -> None:
+    """Raise NewerExport for the first line of an export by a later release, whose other lines may mean something else."""
+    version = record.value.get("version", VERSION)
+    if type(version) is not int or version > VERSION:
+        told = str(version)[:20]
+        raise NewerExport(name, f"it is an export of version {told}, and this release reads version {VERSION}")
 
 
 def conversations(

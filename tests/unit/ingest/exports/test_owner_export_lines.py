@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sidecar.ingest.errors import NotMemories
+from sidecar.ingest.errors import NewerExport, NotMemories
 from sidecar.ingest.exports.conversation import Conversation, SkippedPiece
 from sidecar.ingest.exports.conversations import read_conversations
 from sidecar.ingest.exports.journal import read_journal
@@ -53,6 +53,15 @@ def test_each_reader_takes_its_own_lines_of_a_whole_export() -> None:
     (turn,) = thread.turns
     assert (turn.client_turn_id, turn.text, turn.speaker) == (" a ", " Hello. ", "Åsa")
     assert turn.said_at == datetime(2026, 3, 1, 9, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("version", [2, "2", 1.5, None])
+def test_export_of_a_newer_version_is_refused_before_anything_is_read(version: object) -> None:
+    newer = OWNER | {"version": version}
+    for read in (memories, conversations):
+        with pytest.raises(NewerExport, match=f"version {version}.*Update this sidecar"):
+            read(newer, MEMORY, THREAD, TURN, END)
+    assert len(memories({"sidecar": "owner"}, MEMORY, END)) == 1
 
 
 def test_export_is_no_journal() -> None:
