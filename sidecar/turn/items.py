@@ -208,8 +208,8 @@ class HistoryTurn:
 
 
 def begins_with_name(text: str, name: str) -> bool:
-    """Return whether the text names its speaker itself ("Ana: hello"), in any case."""
-    return text.lstrip()[: len(name) + 1].casefold() == f"{name}:".casefold()
+    """Return whether the text names its speaker itself ("Ana: hello"), in any case; the colon may be a full-width one."""
+    return text.lstrip()[: len(name) + 1].replace("：", ":").casefold() == f"{name}:".casefold()
 
 
 @dataclass(frozen=True, slots=True)

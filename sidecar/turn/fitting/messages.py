@@ -58,7 +58,7 @@ def _named(turn: HistoryTurn) -> str:
 
 def _name(turn: HistoryTurn) -> str:
     """Return the speaker's name on one line, without colons: "Ana: Bob" would look like a message of Ana's."""
-    return " ".join(turn.speaker.replace(":", " ").split())
+    return " ".join(turn.speaker.replace(":", " ").replace("：", " ").split())
 
 
 def _is_imported_instruction(turn: HistoryTurn) -> bool:

@@ -20,6 +20,11 @@ def sent(*turns: HistoryTurn) -> list[str]:
     return [turn.text for turn in sendable(turns, "tag", METER)]
 
 
+def test_full_width_colon_separates_a_name_from_its_message() -> None:
+    turns = [said_by("田中", 1, "田中：はい。"), said_by("Bo", 2, "Fine."), said_by("Bo：田中", 3, "いいえ。")]
+    assert sent(*turns) == ["田中：はい。", "Bo: Fine.", "Bo 田中: いいえ。"]
+
+
 def test_messages_of_several_people_begin_with_their_names_and_are_counted_with_them() -> None:
     turns = [said_by("Ana", 1, "Book it."), said_by("Bot", 2, "Booked.", "assistant"), said_by("Li Na", 3, "For whom?")]
     ready = sendable(turns, "tag", METER)
