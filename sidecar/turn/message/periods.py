@@ -197,15 +197,11 @@ def times_of(periods: Iterable[Period], zone: tzinfo | None) -> tuple[tuple[date
 
 def named_in(text: str, today: date) -> tuple[Period, ...]:
     """Return the first four periods that a text names."""
-    return _read(text, today)[0]
+    return read_periods(text, today)[0]
 
 
-def besides_periods(text: str, today: date) -> str:
-    """Return a text in lower case without the words that name its periods."""
-    return _read(text, today)[1]
-
-
-def _read(text: str, today: date) -> tuple[tuple[Period, ...], str]:
+def read_periods(text: str, today: date) -> tuple[tuple[Period, ...], str]:
+    """Return the first four periods that a text names, and the text in lower case without the words that name its periods."""
     found, rest = list[Period](), text.lower().replace("’", "'")
     for pattern in (_ISO, _NUMBERED, _NUMBERED_SHORT, _DAY_FIRST, _MONTH_FIRST, _EAST, _MONTH_ALONE):
         for match in pattern.finditer(rest):

@@ -15,10 +15,10 @@ from functools import lru_cache
 from typing import Final
 
 from models.embedding.vector_parts import MINILM
-from sidecar.turn.message.periods import Period, besides_periods, named_in
+from sidecar.turn.message.periods import Period, read_periods
 from sidecar.turn.message.wording import weight_besides
 from store.text.calendar_words import CALENDAR_WORDS
-from store.text.texts import fold, query_words
+from store.text.texts import fold, is_unspaced, query_words
 from store.text.words import STOP_WORDS
 
 MAX_PARTS: Final = 4
@@ -29,7 +29,7 @@ CERTAIN: Final = 35.0
 _LONG_WORDS = 40
 _HEAD_CHARS, _TAIL_CHARS = 8_000, 2_000  # the question usually stands at either end of a pasted document
 _LEAST_SPELT, _LEAST_ALIKE = 5, 0.7  # for two spellings of a name: the letters of the shorter, and their similarity
-_MOST_BESIDES = 2.0  # the weight of telling words besides the days; a word of eight letters has 1
+_MOST_BESIDES = 1.0  # the weight of telling words besides the days; a word of eight letters has 1
 _UNSOUNDED, _DOUBLED = re.compile("[aeiouyh]"), re.compile(r"(.)\1+")
 _LEAST_CHARS = 7  # of a name and its misspelling together: shorter words are one edit away from too many others
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+(?=\s|$|[^\x00-\x7f])|[.!?](?=\S)[^.!?。！？\n]*)*")
@@ -62,6 +62,10 @@ _SEAM = re.compile(
 _WORD = re.compile(r"\w+")
 _MARKS: Final = ".,;:!?()[]…\"“”'’¿¡"
 _POSSESSIVE = re.compile(r"['’]s?$")
+_KATAKANA: Final = re.compile("[\u30a1-\u30fa\u30fc]+")
+_HONOURED: Final = re.compile(
+    "([\u3400-\u9fff々]{2,6}|[\u30a1-\u30fa\u30fc]{2,12})(?:さん|さま|様|ちゃん|くん|君|氏|先生)"
+)
 _GERMAN_WORDS: Final = """
     der das den dem und oder ist sind ich du er wir ihr nicht wie wo wann wer wen wem warum welche welcher welches ein eine einen
     einer mein meine meinen meiner dein deine unser unsere hatte haben habe mit für von vom zum zur auf bei nach
@@ -201,7 +205,7 @@ def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
     named = _named(whole, speakers)
     parts = [_part(text, named) for text in (whole, *_questions(sentences, whole))]
     name_words = frozenset(word for names in named.values() for name in names for word in query_words(name))
-    periods = named_in(whole, today)
+    periods, besides = read_periods(whole, today)
     return Reading(
         parts=tuple(dict.fromkeys(parts)),
         speakers=frozenset(map(folded_words, speakers)) - {""},
@@ -209,12 +213,12 @@ def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
         name_words=name_words,
         names=_names(whole, named),
         periods=periods,
-        is_of_days=bool(periods) and _is_of_days(periods, query_words(besides_periods(whole, today)), name_words),
+        is_of_days=bool(periods) and _is_of_days(periods, query_words(besides), name_words),
     )
 
 
 def _is_of_days(periods: Sequence[Period], besides: Sequence[str], name_words: Collection[str]) -> bool:
-    """Return whether a message names only days and weeks, and has at most about sixteen letters of telling words besides."""
+    """Return whether a message names only days and weeks, and has about one telling word besides."""
     words = [word for word in besides if word not in STOP_WORDS]
     return all(period.is_short for period in periods) and weight_besides(words, name_words) <= _MOST_BESIDES
 
@@ -224,7 +228,7 @@ def _without_asker(message: str, speakers: Iterable[str]) -> str:
 
     Otherwise recall would prefer what that person said, and rank what others said far lower.
     """
-    asker, _, question = message.partition(":")
+    asker, _, question = message.replace("：", ":", 1).partition(":")
     if not question.strip() or _folded_words(asker) not in {folded_words(name) for name in speakers} - {""}:
         return message
     is_own = not OWN.isdisjoint(map(fold, _WORD.findall(question)))
@@ -262,6 +266,11 @@ def _names(text: str, named: Collection[str]) -> tuple[tuple[str, ...], ...]:
     written = text.split()
     if not _GERMAN.isdisjoint(map(str.lower, written)):
         return ()
+    for match in _HONOURED.finditer(text):
+        # Nothing separates a name from the word before it ("昨日田中さん"), but most surnames have two signs.
+        name = match[1] if _KATAKANA.fullmatch(match[1]) else match[1][-2:]
+        if not any(name in word or word in name for word in map(fold, named)):
+            names.append(tuple(word for word in query_words(name) if len(word) == 2))
     for token in written:
         word = token.strip(_MARKS)
         is_inside = before[-1].islower() or before[-1] == ","
@@ -281,7 +290,8 @@ def _named(text: str, speakers: Iterable[str]) -> dict[str, frozenset[str]]:
     """Return the words of the text that name speakers, mapped to the folded names of these speakers.
 
     A word of several names ("Ana") names those of whom the text has the most words. A stop word ("the", "von", "will") is a
-    name only if it is capitalised inside a sentence.
+    name only if it is capitalised inside a sentence. In a script without spaces, a name may be anywhere in a word, and a surname
+    before a form of address stands for the whole name.
     """
     known: dict[str, set[str]] = {}
     for name in map(folded_words, speakers):
@@ -291,9 +301,23 @@ def _named(text: str, speakers: Iterable[str]) -> dict[str, frozenset[str]]:
     for match in _WORD.finditer(text) if known else ():
         if match[0] not in found or fold(match[0]) in STOP_WORDS:
             found[match[0]] = found.get(match[0]) or _bearers(text, match, known)
+    found |= _unspaced(text, known)
     counts = Counter(name for names in found.values() for name in names)
     most = {written: max(map(counts.__getitem__, names)) for written, names in found.items() if names}
     return {written: frozenset(name for name in found[written] if counts[name] == top) for written, top in most.items()}
+
+
+def _unspaced(text: str, known: Mapping[str, Collection[str]]) -> dict[str, Collection[str]]:
+    """Return the names in scripts without spaces that a text holds, mapped to the folded names of their bearers."""
+    unspaced = [word for word in known if len(word) > 1 and is_unspaced(word)]
+    folded = fold(text) if unspaced else ""
+    found: dict[str, Collection[str]] = {word: known[word] for word in unspaced if word in folded}
+    for match in _HONOURED.finditer(folded):
+        beginnings = (match[1][start:] for start in range(len(match[1]) - 1))
+        surname = next((one for one in beginnings if any(word.startswith(one) for word in unspaced)), None)
+        if surname and surname not in found:
+            found[surname] = {name for word in unspaced if word.startswith(surname) for name in known[word]}
+    return found
 
 
 @lru_cache(maxsize=20_000)

@@ -20,6 +20,11 @@ from store.text.texts import fold, is_unspaced, search_words
 
 _READ_CHARS: Final = 1_000
 _MOST_LETTERS: Final = 8
+# Words without a meaning of their own that `FUNCTION_WORDS` lacks: a search may need them.
+_AUXILIARY_WORDS: Final = """
+    habe haben hast hat hatte hatten dir worüber wovon quoi avons avez sobre hemos 什么 何を
+"""
+_AUXILIARIES: Final = frozenset(map(fold, _AUXILIARY_WORDS.split()))
 _HEAD, _MOST_APART = 3, 3
 _YEAR_DIGITS: Final = 4
 _HIRAGANA: Final = re.compile("[\u3041-\u309f]")  # inflects and joins words in Japanese
@@ -42,11 +47,12 @@ def word_shares(words: Sequence[str], texts: Sequence[str]) -> list[float]:
 
 
 def weight_besides(words: Sequence[str], names: Collection[str]) -> float:
-    """Return the weight of the words, as in `word_shares`, but function words, words for dates and `names` have none.
+    """Return the weight of the words, as in `word_shares`, but auxiliaries, function words, words for dates and `names` have
+    none.
 
     A pair of signs counts half, because each sign is in two pairs.
     """
-    telling = {word for word in map(fold, words) if not (_tells_little(word) or word in names)}
+    telling = {word for word in map(fold, words) if not (_tells_little(word) or word in names or word in _AUXILIARIES)}
     return sum(_weight(word) / (2 if is_unspaced(word) else 1) for word in telling)
 
 

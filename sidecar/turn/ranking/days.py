@@ -16,8 +16,10 @@ from sidecar.turn.candidates import Candidates
 from sidecar.turn.message.reading import Reading
 from sidecar.turn.ranking.rank import Ranked
 
-OF_DAY: Final = 0.5
-"""The least relevance of a text of the day that a message asks for."""
+OF_DAY: Final = 0.1
+"""The least relevance of a text of the day that a message asks for: below that of texts of any day that match its words."""
+
+_FOUND: Final = 0.5  # how far such a text speaks for that the message asks for something
 
 
 def of_days(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
@@ -25,16 +27,14 @@ def of_days(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) 
     if not ranked.relevances or not reading.asks_for_days:
         return ranked
     relevances = np.array(ranked.relevances)
-    raised = OF_DAY + (1 - OF_DAY) * relevances
-    return replace(
-        ranked, relevances=np.where(stand_on_days(reading, candidates) > 0, raised, relevances).round(6).tolist()
-    )
+    least = OF_DAY * stand_on_days(reading, candidates)
+    return replace(ranked, relevances=(least + (1 - least) * relevances).round(6).tolist())
 
 
 def relevances_of_days(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> list[float]:
-    """Return the relevances of the texts on the asked days: they alone tell whether such a message finds what it asks for."""
+    """Return the relevances that tell whether a message finds what it asks for: those of the texts on the asked days, if any."""
     stands = stand_on_days(reading, candidates)
-    return [relevance for relevance, is_asked in zip(ranked.relevances, stands, strict=False) if is_asked]
+    return [max(relevance, _FOUND) for relevance, is_asked in zip(ranked.relevances, stands, strict=False) if is_asked]
 
 
 def stand_on_days(reading: Reading, candidates: Sequence[Candidates]) -> NDArray[np.float64]:

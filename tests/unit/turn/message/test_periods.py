@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sidecar.turn.message.periods import besides_periods, day_of, named_in, times_of
+from sidecar.turn.message.periods import day_of, named_in, read_periods, times_of
 
 TODAY = date(2026, 11, 21)
 
@@ -162,7 +162,7 @@ def test_period_holds_its_days_and_is_shown_by_them(text: str, days: str, shown:
     ],
 )
 def test_words_that_name_a_period_are_left_out(text: str, rest: str) -> None:
-    assert " ".join(besides_periods(text, TODAY).split()) == rest
+    assert " ".join(read_periods(text, TODAY)[1].split()) == rest
 
 
 def test_days_and_times_follow_the_time_zone() -> None:

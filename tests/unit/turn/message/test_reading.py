@@ -214,3 +214,32 @@ def test_message_that_names_hardly_more_than_days_is_of_them(message: str, is_of
     assert reading(message).is_of_days is is_of_days
     assert reading(message).asks_for_days is is_of_days
     assert not replace(reading(message), score=-1.0).asks_for_days
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        ("田中さんは何と言いましたか", {"田中"}),
+        ("昨日山本さんは来ましたか", {"山本 花子"}),
+        ("佐藤先生の予定は？", {"佐藤一郎"}),
+        ("王芳什么时候到？", {"王芳"}),
+        ("민수가 뭐라고 했어?", {"민수"}),
+        ("鈴木さんは何と言いましたか", set()),
+        ("誰が来ますか", set()),
+    ],
+)
+def test_speakers_are_named_in_scripts_without_spaces(message: str, named: set[str]) -> None:
+    speakers = ("田中", "山本 花子", "佐藤一郎", "王芳", "민수")
+    told = read(message, speakers=speakers, today=TODAY)
+    assert told.named == {folded_words(name) for name in named}
+    assert (told.names == (("鈴木",),)) is message.startswith("鈴木")
+
+
+def test_japanese_names_with_a_form_of_address_are_names() -> None:
+    assert reading("昨日、佐々木さんとマリアちゃんは来た？").names == (("々木",), ("マリ", "リア"))
+    assert reading("奥さんとお母さんの誕生日は？").names == ()
+
+
+def test_asker_before_a_full_width_colon_does_not_change_the_reading() -> None:
+    assert reading("Sam：デモはいつですか") == reading("デモはいつですか")
+    assert reading("Sam： デモは10:30ですか") == reading("デモは10:30ですか")
