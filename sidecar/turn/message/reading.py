@@ -29,7 +29,7 @@ CERTAIN: Final = 35.0
 _LONG_WORDS = 40
 _HEAD_CHARS, _TAIL_CHARS = 8_000, 2_000  # the question usually stands at either end of a pasted document
 _LEAST_SPELT, _LEAST_ALIKE = 5, 0.7  # for two spellings of a name: the letters of the shorter, and their similarity
-_MOST_BESIDES = 1.0  # the weight of telling words besides the days; a word of eight letters has 1
+_MOST_BESIDES = 1.5  # the weight of telling words besides the days; a word of eight letters has 1
 _UNSOUNDED, _DOUBLED = re.compile("[aeiouyh]"), re.compile(r"(.)\1+")
 _LEAST_CHARS = 7  # of a name and its misspelling together: shorter words are one edit away from too many others
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+(?=\s|$|[^\x00-\x7f])|[.!?](?=\S)[^.!?。！？\n]*)*")
@@ -218,7 +218,7 @@ def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
 
 
 def _is_of_days(periods: Sequence[Period], besides: Sequence[str], name_words: Collection[str]) -> bool:
-    """Return whether a message names only days and weeks, and has about one telling word besides."""
+    """Return whether a message names only days and weeks, and has at most about a dozen letters of telling words besides."""
     words = [word for word in besides if word not in STOP_WORDS]
     return all(period.is_short for period in periods) and weight_besides(words, name_words) <= _MOST_BESIDES
 

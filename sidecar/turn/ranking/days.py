@@ -16,7 +16,7 @@ from sidecar.turn.candidates import Candidates
 from sidecar.turn.message.reading import Reading
 from sidecar.turn.ranking.rank import Ranked
 
-OF_DAY: Final = 0.1
+OF_DAY: Final = 0.05
 """The least relevance of a text of the day that a message asks for: below that of texts of any day that match its words."""
 
 _FOUND: Final = 0.5  # how far such a text speaks for that the message asks for something

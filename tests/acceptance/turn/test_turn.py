@@ -88,7 +88,8 @@ async def test_token_counts_add_up(agent: Caller) -> None:
     answer = await assembled(agent, asking(overrides=profile_pb2.Profile(budget_tokens=150)))
     assert {one.decision for one in answer.decisions} > {KEPT}, "something is left out of a small budget"
     for one in answer.sources:
-        decided = [decision.decision for decision in answer.decisions if decision.source == one.source]
+        by_id = {other.item_id: other.decision for other in answer.decisions if other.source == one.source}
+        decided = list(by_id.values())  # a turn's decision follows that of the same turn found by search
         whole, shortened = decided.count(KEPT), decided.count(SHORTENED)
         counts = (one.offered_count, one.included_count, one.shortened_count, one.dropped_count)
         assert counts == (len(decided), whole, shortened, len(decided) - whole - shortened)
