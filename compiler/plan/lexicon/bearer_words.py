@@ -47,3 +47,12 @@ propriétaire stagiaire
 # Possessives of the owner of a note in the third person, at the start of a sentence: `Her brother Stefan works in Grimma.`
 THEIRS = "his her their sein seine seinen seiner ihr ihre ihren ihrer su sus sua seu suas seus son sa ses suo"
 CALLED = "called named namens llamado llamada chamado chamada appelé appelée chiamato chiamata"
+# Somebody's partners who are no husband or wife, and several children at once.
+PARTNERS = """
+boyfriend girlfriend fiancé fiancée partner partnerin lebensgefährte novio novia pareja namorado namorada companheiro companheira
+copain copine fidanzato fidanzata
+"""
+CHILDREN = """
+twins kids children sons daughters boys girls zwillinge kinder söhne töchter gemelos mellizos hijos hijas gêmeos gêmeas filhos
+filhas jumeaux jumelles enfants gemelli figli
+"""

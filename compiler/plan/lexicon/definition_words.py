@@ -19,6 +19,40 @@ is called
   portuguese: se_chama se_chamava chama_se
   french: est sappelle
   italian: si_chiama
+bears
+  english: is_called is_named
+  german: heisst hiess
+  spanish: se_llama se_llamaba
+  portuguese: se_chama chama_se
+  french: sappelle
+  italian: si_chiama
+one
+  english: a an one
+  german: ein eine einen einem einer
+  spanish: un una
+  portuguese: um uma
+  french: un une
+has
+  english: has have hired
+  german: hat haben
+  spanish: tiene tienen hay
+  portuguese: tem
+  french: a ont
+married to
+  english: married_to engaged_to
+  german: verheiratet_mit
+  spanish: casado_con casada_con
+  portuguese: casado_com casada_com
+  french: marie_a mariee_a marie_avec mariee_avec
+title
+  english: dr prof mr mrs ms
+  german: herr frau
+  spanish: dra sr sra senor senora doctor doctora don dona
+  portuguese: doutor doutora
+  french: mme monsieur madame
+how much
+  spanish: muy mas tan
+  portuguese: muito mais tao
 before a name
   english: the dr prof mr mrs ms now
   german: der die herr frau jetzt
@@ -28,8 +62,8 @@ role
   english: accountant actor advisor agent analyst apprentice architect assistant author bartender broker builder buyer captain
   english: carer caretaker chair chairman chairwoman chef cleaner clerk client conductor consultant contact contractor
   english: counsellor counselor curator customer dealer deputy designer developer director doctor driver editor engineer farmer
-  english: founder gardener gp guide host inspector instructor intern investor janitor journalist keeper lawyer lodger manager
-  english: mechanic mentor midwife minister nanny notary officer optician painter pastor pharmacist photographer physio
+  english: owner founder gardener gp guide host inspector instructor intern investor janitor journalist keeper lawyer lodger
+  english: manager mechanic mentor midwife minister nanny notary officer optician painter pastor pharmacist photographer physio
   english: physiotherapist pianist pilot porter postdoc president priest principal producer professor publisher rabbi
   english: receptionist recruiter rep reporter reviewer roofer secretary singer skipper solicitor specialist student
   english: superintendent supervisor surgeon tailor technician tenant trainee trainer translator treasurer vet veterinarian

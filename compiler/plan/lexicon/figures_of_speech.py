@@ -82,5 +82,7 @@ FIGURES_OF_SPEECH = """
   family_law family_court flu_jab flu_jabs flu_shot flu_shots flu_vaccine
   flu_vaccines surgery_days surgery_hours morning_surgery evening_surgery surgery_list font_weight loss_weight paper_weight
   luggage_weight parcel_weight rowing_about rowing_over rowing_with
-  art_scene art_style be_doctors doctor_strange ninja_turtles mutant_ninja_turtles
+  bike_lane bike_lanes bike_path bike_paths cycle_lane cycle_lanes cycle_path carril_bici carriles_bici carril_de_bici
+  via_ciclista piste_cyclable pistes_cyclables
+  to_sunset sunset_the sunset_our art_scene art_style be_doctors doctor_strange ninja_turtles mutant_ninja_turtles
 """

@@ -9,7 +9,7 @@ from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import BatchMemory, Mention, Page, PageType
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
-from compiler.plan.names.lower_case import accompanied, addressees, determined, small_keys
+from compiler.plan.names.lower_case import accompanied, addressees, determined, serving, small_keys
 from compiler.plan.names.same_names import main_key, surname
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import (
@@ -29,7 +29,7 @@ from compiler.plan.text.german_nouns import determines, is_german_compound, is_g
 from compiler.plan.text.kin import introductions, kind_of
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.nicknames import nicknames
-from compiler.plan.text.persons import acting, acts, greeted
+from compiler.plan.text.persons import acting, acts, greeted, is_apposed
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import HONORIFICS, PERSONAL, THIRD_PERSON
 
@@ -192,11 +192,13 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
         return True
     if any(surname(key) == subject.key for key in certain) and subject.is_acting:
         return True
-    count = len(subject.memories)
+    written = [text for text in subject.texts if speaker_of(text) or subject.key not in small_keys(text)]
+    count = len(written)
     if subject.is_noun and count >= OFTEN_TOGETHER:
         return any(_is_bare(subject.key, memory.text) for memory in subject.memories.values())
-    notes = [memory.text for memory in subject.memories.values() if not speaker_of(memory.text)]
-    told = [text for text in notes if acts(subject.key, text)] if count >= LEAST_ACTS else []
+    notes = [text for text in written if not speaker_of(text)]
+    is_often = count >= LEAST_ACTS
+    told = [one for one in notes if acts(subject.key, one) or is_apposed(subject.key, one)] if is_often else []
     is_common = is_ordinary(subject.key)
     if subject.is_noun and not is_common:
         told = [text for text in told if plain_key(text).startswith(f"{subject.key} ")]
@@ -204,16 +206,28 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
     is_personal = any(acts(subject.key, text, PERSONAL) for text in told)
     if is_common:
         return is_personal and len(told) >= LEAST_ACTS
-    return len(told) >= (1 if is_personal or count >= OFTEN_TOGETHER else LEAST_ACTS) or _is_small_name(subject)
+    is_told = len(told) >= (1 if is_personal or count >= OFTEN_TOGETHER else LEAST_ACTS)
+    return is_told or _is_small_name(subject) or _is_talked_of(subject)
+
+
+def _is_talked_of(subject: Subject) -> bool:
+    """Return whether a word that begins sentences of utterances is a person's name: a verb follows it in two, in one a verb of
+    people only: `Ana: Kev says no.`
+    """
+    said = [text for text in subject.texts if speaker_of(text) and subject.key not in small_keys(text)]
+    acted = [text for text in said if acts(subject.key, text)]
+    return len(acted) >= LEAST_ACTS and any(acts(subject.key, text, PERSONAL) for text in acted)
 
 
 def _is_small_name(subject: Subject) -> bool:
-    """Return whether a word in lower case is a name: three utterances have it without a determiner. In two of these a verb
-    follows it or it stands beside a word as names do, in one as only people's names do.
+    """Return whether a word in lower case is a name: three texts have it without a determiner. In two of these a verb follows it
+    or it stands beside a word as names do, in one as only people's names do; in a note, it must do what only people do.
     """
     said = [text for text in subject.texts if subject.key in small_keys(text) - determined(text)]
-    sure = [text for text in said if subject.key in acting(text) | addressees(text)]
-    used = [text for text in said if text in sure or subject.key in accompanied(text)]
+    sure = [
+        text for text in said if subject.key in (acting(text) if speaker_of(text) else serving(text)) | addressees(text)
+    ]
+    used = [text for text in said if text in sure or subject.key in accompanied(text) | acting(text)]
     return len(said) >= OFTEN_TOGETHER and len(used) >= LEAST_ACTS and bool(sure)
 
 

@@ -12,11 +12,13 @@ from compiler.plan.names.themes import is_form
 from compiler.plan.text.german_nouns import is_german
 from compiler.plan.text.kin import kind_of
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.words import NAMING, NO_NAMES, PREDICATES
+from compiler.plan.text.persons import is_verb
+from compiler.plan.text.words import NAMING, NO_NAMES, PERSONAL, PREDICATES
 from store.text.text_cache import cached_by_text
 from store.text.words import STOP_WORDS
 
 _SHORTEST = 3
+_LONGEST_NOTE = 300
 # Words before a person's name in a chat: `w liv`, which may be a thing as well, and `told liv`.
 _WITH = frozenset(["with", "w", "and", "n", "con", "com", "y", "e", "avec", "et"])
 _TELLING = frozenset(
@@ -30,6 +32,7 @@ un una el los las uma le les une ein eine der das
 _DETERMINERS = frozenset(_DETERMINER_WORDS.split())
 _MODALS = frozenset(["can", "cant", "could", "couldnt", "did", "will", "wont", "would", "wouldnt"])
 _PERSONS = frozenset(["me", "you", "u", "him", "her", "us", "them"])
+_OBJECTS = frozenset(["me", "us"])
 _NAMES = frozenset(["names", "name's"])  # `her names kim`
 _BEGINNING = re.compile(r"(?:^|[.!?…\n])[^\S\n]*([^\W\d_])")
 _WORD = re.compile(r"(?<![\w'’@#/.])[^\W\d_]+(?![\w@/]|['’](?!s\b))")
@@ -47,15 +50,15 @@ def has_deliberate_capitals(text: str) -> bool:
     """Return whether most sentences of an utterance begin with a small letter, the first one too: a capital at the beginning of
     another one is then that of a name (`Ana: ok let's go. Marek comes too. he drives`).
     """
-    begins = _BEGINNING.findall(_said(text))
+    begins = _BEGINNING.findall(_uttered(text))
     return bool(begins) and begins[0].islower() and 2 * sum(map(str.isupper, begins)) < len(begins)
 
 
 @cached_by_text(4096)
 def small_names(text: str) -> tuple[str, ...]:
-    """Return the words of an utterance in lower case that may be names: those that are not among the frequent words.
+    """Return the words of an utterance or note in lower case that may be names: those that are not among the frequent words.
 
-    None if the utterance does not begin with a small letter, or is German.
+    None if the text does not begin with a small letter, or is German.
     """
     said = _said(text)
     if not said[:1].islower() or is_german(plain_key(said).split()):
@@ -122,7 +125,26 @@ def addressees(text: str) -> frozenset[str]:
     return small_keys(text).intersection(told | joined)
 
 
+@cached_by_text(4096)
+def serving(text: str) -> frozenset[str]:
+    """Return the plain keys of `small_names` that do what only people do: `liv says`, `liv lent me`."""
+    words = plain_key(_said(text)).split()
+    done = {
+        word
+        for word, verb, after in zip(words, words[1:], (*words[2:], ""), strict=False)
+        if verb in PERSONAL - _MODALS or (is_verb(verb) and after in _OBJECTS)
+    }
+    return small_keys(text).intersection(done)
+
+
 def _said(text: str) -> str:
+    """Return an utterance without its speaker, or a short note; empty for a longer text without a speaker, such as a log."""
+    if not speaker_of(text):
+        return text.lstrip() if len(text) <= _LONGEST_NOTE else ""
+    return _uttered(text)
+
+
+def _uttered(text: str) -> str:
     """Return an utterance without its speaker; empty if the text has none."""
     speaker = speaker_of(text)
     return text.lstrip().removeprefix(f"{speaker}: ") if speaker else ""

@@ -12,7 +12,7 @@ from enum import StrEnum
 from compiler.plan.contract import Page, PageKey, PageType
 from compiler.plan.names import spelling
 from compiler.plan.names.ruled import Rulings
-from compiler.plan.names.same_names import surname
+from compiler.plan.names.same_names import is_titled, surname
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal, ProposedPage
 from compiler.plan.text.bearers import are_labelled, are_several, is_kin_of_somebody, told
@@ -254,6 +254,7 @@ def _are_of_several(title: str, said: Sequence[str], page: Page) -> bool:
     if are_several(short | longer) or (" " in page.title and are_labelled(short, longer, count)):
         return True
     is_formal = count > 1 or any(surname(plain_key(alias.key)) for alias in page.aliases)
+    is_formal |= is_titled(plain_key(page.title).rpartition(" ")[2], lines)
     return is_formal and any(is_kin_of_somebody(title, line) for line in said)
 
 

@@ -23,8 +23,8 @@ from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
 from compiler.plan.names.speakers import is_talk, speaker_of
 from compiler.plan.names.themes import themes_in
 from compiler.plan.text.german_nouns import (
-    KINDS_BEFORE,
     determines,
+    is_before_name,
     is_german,
     is_german_compound,
     is_german_noun,
@@ -331,7 +331,7 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
                 yield from _in_german([(first + owner + 1, last, owned)], tokens)
             continue
         keys = [plain_key(word) for word in words]
-        opens = int(first > 0 and determines(tokens[first - 1].lower()) and len(words) > 1 and keys[0] in KINDS_BEFORE)
+        opens = int(first > 0 and len(words) > 1 and is_before_name(tokens[first - 1].lower(), keys[0]))
         start, end = name_in(words[opens:], keys[opens:], is_initial=one.is_initial)
         start, end = start + opens, end + opens
         words, keys = words[start:end], keys[start:end]

@@ -28,6 +28,7 @@ from compiler.plan.text.namesakes import (
     is_of_generation,
     is_partnership,
     is_town_of,
+    told_apart,
 )
 from compiler.plan.text.persons import acts, addressed
 from compiler.plan.text.sentences import sentences
@@ -264,6 +265,8 @@ def _have_namesakes(subject: Subject, plural: Subject | None, longer: Subject) -
     """
     texts = [*subject.texts, *(plural.texts if plural else ()), *longer.texts]
     if any(has_namesakes(name, text) for name in subject.names for text in texts):
+        return True
+    if any(subject.key in told_apart(text) for text in subject.texts):
         return True
     since = min((one.occurred_at for one in subject.memories.values()), default=None)
     new = (one for one in longer.memories.values() if any(is_new(name, one.text) for name in longer.names))

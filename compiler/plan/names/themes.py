@@ -216,7 +216,9 @@ def _without_names(text: str, *, is_german_text: bool) -> str:
         is_name = is_joint or _is_capital(piece.strip(_SIGNS))
         run.extend([piece] if is_name else [])
         if not is_name or not (is_joint or piece[-1].isalnum()):
-            is_person = not is_german_text and _is_person(run, before, "" if is_name else piece)
+            is_person = not is_german_text and (
+                _is_person(run, before, "" if is_name else piece) or _is_foreign(run, before)
+            )
             if run and (office := _office(kept)):
                 kept[office] = "."
             kept.extend(run if len(run) < 2 and not is_person else ["."])
@@ -240,6 +242,12 @@ def _is_person(run: list[str], before: str, after: str) -> bool:
     follows = plain_key(after)
     may_be = starts and follows in PREDICATES - _OF_IDEAS and is_theme_and_name(word) and not theme_of(plain_key(word))
     return may_be or (bool(word) and bool(person_in([word], plain_key(before), follows, is_initial=starts)))
+
+
+def _is_foreign(run: list[str], before: str) -> bool:
+    """Return whether a capitalised word within a sentence that is not German only looks like a German verb: `Oihan y Malen`."""
+    word = "".join(run).strip(f"{_SIGNS}.,;:!?…)")
+    return bool(before) and before[-1] not in ".!?:…" and word.endswith("en") and not is_ordinary(plain_key(word))
 
 
 def _untitled(found: re.Match[str]) -> str:

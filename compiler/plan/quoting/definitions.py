@@ -41,14 +41,35 @@ _NAME, _LABELLED = "\x04", "\x01"
 _COMMA, _STOP = _STOPS = ("\x02", "\x03")
 _WORD = rf"[^{_COMMA}{_STOP}\s]+"
 _KIND = rf"(?!(?:{_ANY['and']}|{_ANY['no kind']})\b){_WORD}"
-_APPOSED = rf"(?:who is |who s |que es )?(?:{_AN}|{_MY}|{_ANY['article in a case']})(?: {_KIND}){{1,5}}(?: [{_COMMA}{_STOP}]|$)"
+_APPOSED = (
+    rf"(?:(?:who is |who s |que es )?(?:{_AN}|{_MY}|{_ANY['article in a case']})(?: {_KIND}){{1,5}}"
+    rf"|que (?:es|era|est|foi) (?!(?:{_ANY['how much']})\b){_KIND}(?: (?:de|da|do|del|en|em|no|na) {_WORD})?)"
+    rf"(?: [{_COMMA}{_STOP}]|$)"
+)
 _CALLED = rf"(?:(?:{_TITLES}) )*{_NAME}"
 
+# `Omar's boat called Jon`, `the fifth called Jon`: something else has the name.
+_BAPTISING = frozenset(["called", "named"])
 # `Jon, an architect`; `our baker, Jon, came`; `my old boss Jon`; `the boss Dona Ana`.
 _IS_BESIDE = re.compile(rf"(?:^|\s){_NAME} {_COMMA} {_APPOSED}")
-_IS_BETWEEN = re.compile(rf"(?:{_AN}|{_MY})(?: {_WORD}){{1,4}} {_COMMA} {_CALLED} [{_COMMA}{_STOP}]")
+_IS_BETWEEN = re.compile(
+    rf"^(?:{_AN}|{_MY})(?: {_WORD}){{1,5}} {_COMMA} {_CALLED} [{_COMMA}{_STOP}]"
+    rf"|\b(?:{_ANY['has']}) (?:{_ANY['one']})(?: {_WORD}){{1,4}} {_COMMA} {_CALLED} {_COMMA}"
+    rf"|\b(?:{_MY}) (?:{_WORD} )?(?:{'|'.join(sorted(NAMING - _BAPTISING))}) {_COMMA} {_CALLED} [{_COMMA}{_STOP}]"
+)
 _MINE = re.compile(rf"\b(?:{_MY}) (?:{_WORD} )?({_WORD}) {_CALLED}")
 _MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:{_WORD} )?({_WORD}) {_CALLED}")
+# `Kick-off: their lead is Jon`, `he has a son who is called Jon`, `she bought a boat and named it Jon`; `married to Jon`.
+_HAS_CALLED = re.compile(
+    rf"(?:^|[{_COMMA}{_STOP}] |\b(?:{_ANY['and']}) )(?:{_MY}|the)(?: (?!(?:{_ANY['no kind']}|{_ANY['aim']})\b){_WORD}){{1,4}}"
+    rf" (?:{_ANY['is called']}) {_CALLED}"
+    rf"|\b(?:{_ANY['one']})(?: (?!(?:{_ANY['and']})\b){_WORD}){{1,6}}?"
+    rf" (?:{_ANY['bears']}|called|named|namens|(?:ll|ch)amad[ao]) (?:{_WORD} (?:{_ANY['and']}) )?{_CALLED}"
+    rf"|\b(?:{_ANY['married to']}) {_CALLED}"
+    rf"|{_NAME} (?:{_IS}) (?:{_ANY['married to']})\b"
+    rf"|\b(?:{_AN}|{_MY})(?: {_WORD}){{1,3}} (?:{_ANY['title']}) {_NAME}"
+    rf"|^{_WORD} (?!(?:after|ever|never|other|over|under)\b)\w{{2,}}(?:er|or|ist|ian) (?:dr|mr|mrs|ms) {_NAME}"
+)
 # `Jon is an architect`; `the architect is called Jon`; `New architect: Jon`.
 _IS_KIND = re.compile(
     rf"(?:(?!(?:{_ANY['supposing']})\b)\S+ ){{0,3}}{_NAME} (?:{_IS}) "
@@ -57,7 +78,9 @@ _IS_KIND = re.compile(
 # `His name is Jon`, `she is called Jon`: who he is stands in another sentence.
 _HIS_NAME = rf"(?:{_ANY['pronoun']}) (?:name |nombre |nome |nom )?(?:{_ANY['is called']}) "
 _KIND_IS = re.compile(
-    rf"(?!{_HIS_NAME})(?:(?!(?:it|this|that|these|those|{_ANY['aim']})\b)\S+ ){{1,5}}(?:{_ANY['is called']}) {_CALLED}"
+    rf"(?!{_HIS_NAME})(?:(?!(?:it|this|that|these|those|{_ANY['aim']})\b)\S+ ){{1,5}}(?:{_ANY['is called']})"
+    rf" (?:(?:{_AN}) (?:{_WORD} ){{1,2}})?{_CALLED}"
+    rf"|(?!{_HIS_NAME})(?:{_AN}|{_MY}) (?:\S+ ){{1,8}}(?:{_ANY['bears']}) {_CALLED}"
 )
 _LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
 # `Jon Baker, born Weiss, is her oldest friend`.
@@ -77,7 +100,14 @@ _NO_LEADING = (
     r"on|it|them|this|that|\d+|half|two|three|four|five|six|seven|eight|nine|ten|every|each|most|several|before|after|for|in|to|from|off"
     r"|out|away|late|with|along|around|marathons?|miles|laps|daily"
 )
-_HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} {_AGED}(?:(?:{_ANY['leads']})\b(?! (?:{_NO_LEADING})\b)|{_WORKS})")
+# `Jon runs the trial` is about one that another sentence tells.
+_EVENT = r"(?:\w+ )?(?:trial|test|tests|pilot|meeting|migration|rollout|retro|session|call|interviews?|kickoff)"
+# `Jon joined the sales team`, `Jon joined us as a cook`
+_TEAM = r"(?:the|our|my|his|her|their) (?:\S+ ){0,3}(?:team|staff|board|department|committee)"
+_JOINED = rf"(?:joins|joined) (?:{_TEAM}|(?:\S+ ){{0,2}}as)\b"
+_HAS_ROLE = re.compile(
+    rf"(?:\S+ )?{_NAME} {_AGED}(?:(?:{_ANY['leads']})\b(?! (?:{_NO_LEADING})\b)(?! the {_EVENT}\W*$)|{_WORKS}|{_JOINED})"
+)
 _BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
 # `Jon is tired`, and not `Jon is here`; `Jon from the lab`.
 _HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_ANY['here']})\b)")
@@ -103,8 +133,6 @@ _ANSWERED = frozenset(["it", "this", "that", "these", "those"])
 _WHEN = frozenset(
     ["today", "tonight", "tomorrow", "yesterday", "now", "heute", "morgen", "gestern", "hoy", "ayer", "hoje", "ontem"]
 )
-# `Omar's boat called Jon`, `the fifth called Jon`: something else has the name.
-_BAPTISING = frozenset(["called", "named"])
 # Who rings somebody up: `she called Jon`.
 _CALLERS = frozenset(["i", "we", "you", "he", "she", "they", "who", "and", "user", "just", "then"])
 # `A small cat we called Jon`.
@@ -112,7 +140,10 @@ _NAMED_BY = re.compile(
     rf"\b(?:(?:an?|the|two|three|my|our|his|her|their) (?:(?!(?:and|but)\b)\w+ ){{1,5}}|(?:{'|'.join(sorted(NAMING))}) )$"
 )
 _ORDINALS = re.compile(r"\b(?:second|third|fourth|fifth|sixth|last|other) $")
-_NAMESAKE = re.compile(rf"['’]s (?:\w+ )?(?!(?:{'|'.join(NAMING)})\b)[a-z]+ (?:called|named) ([^\W\d_a-z][\w-]+)")
+_NAMESAKE = re.compile(
+    rf"['’]s (?:\w+ )?(?!(?:is|was|{'|'.join(NAMING)})\b)[a-z]+ (?:called|named) ([^\W\d_a-z][\w-]+)"
+)
+_NAMED_IT = re.compile(rf"\b(?:named|christened|called) (?:it|him) {_NAME}")
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
 _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
 
@@ -120,6 +151,13 @@ _MARK = re.compile(r"[,();:!?]|\.(?=\s*$)")
 _BRACKET = re.compile(
     r"([^(),;:]+) \((?:(?!(?:see|if|not|and|or|but|with|on|in|at|from|until|since)\b)[^\W\d_A-Z][^()\d.;:!?]{2,40}"
     r"|(?:C[A-Z]O|VP|PM|HR|QA|GP|DBA|SRE)\b[^()\d.;:!?]{0,40})\)"
+)
+# `Two sons, Ana (7) and Jon`
+_LISTED = re.compile(r"[^\W\d_a-zß-ÿ][\w'’-]*(?: [^\W\d_a-zß-ÿ][\w'’-]*)*")
+_COUNTED = re.compile(
+    r"\b(?i:two|three|four|five|dos|tres|cuatro|dois|duas|três|quatro|zwei|drei|vier|deux|trois|quatre) (?:[^\W\d_][\w-]+ ){0,3}"
+    rf"[^\W\d_][\w-]+(?:,|:| \(| called| named| namens| llamad[ao]s| chamad[ao]s)? ("
+    rf"{_LISTED.pattern}(?:(?: \([^)]*\))?(?:,? (?:and|y|e|und|et) |, ){_LISTED.pattern})+)"
 )
 # `Jon's dog`, and not `he's at sea`.
 _OWNER = re.compile(
@@ -139,11 +177,11 @@ def definition(sentence: str, keys: Collection[str]) -> int:
     """Return how well a sentence or its best clause defines the subject, 0 to 6: 6 for a definition, 3 if it begins with it."""
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
     found = max((_defined(clause, key) for clause in _every_clause(sentence, keys) for key in keys), default=0)
-    marked = " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
-    found = max(found, *(_beside(marked, key) for key in keys)) if found < KIND else found
+    if found < KIND:
+        found = max(found, *(_beside(_with_signs(one), key) for one in (text, *_owned(text)) for key in keys))
     if any(plain_key(one[1]) in keys for one in _NAMESAKE.finditer(text)):
         return min(found, 1)
-    return max(found, 5) if _has_bracket(text, keys) else found
+    return max(found, 5) if _has_bracket(text, keys) or _is_counted(text, keys) else found
 
 
 def is_home(sentence: str, keys: Collection[str], *, is_living: bool = False) -> bool:
@@ -166,6 +204,17 @@ def _has_bracket(text: str, keys: Collection[str]) -> bool:
     return any(f" {plain_key(one[1])}".endswith(f" {key}") for one in _BRACKET.finditer(text) for key in keys)
 
 
+def _is_counted(text: str, keys: Collection[str]) -> bool:
+    """Return whether the name is in a list of those that a number counts: `two sons, Ana and Jon (4)`."""
+    lists = (one[1] for one in _COUNTED.finditer(text))
+    return any(plain_key(name) in keys for every in lists for name in _LISTED.findall(every))
+
+
+def _with_signs(text: str) -> str:
+    """Return the plain words of a text with a sign for each stop."""
+    return " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
+
+
 def _marked(stop: re.Match[str]) -> str:
     """Return the sign for a stop: one for a comma or an opening bracket, after which a definition may follow, else another."""
     return f" {_COMMA if stop[0] in ',(' else _STOP} "
@@ -179,8 +228,11 @@ def _beside(text: str, key: str) -> int:
     text = _signed(text, key)
     if _NAME not in text:
         return 0
-    if _IS_BESIDE.search(text) or _IS_BETWEEN.match(text) or _IS_AFTER_ASIDE.match(text):
+    if _IS_BESIDE.search(text) or _IS_BETWEEN.search(text) or _IS_AFTER_ASIDE.match(text):
         return KIND
+    called = _HAS_CALLED.search(text)
+    if called and not _DENIED.search(text[: called.end()]):
+        return 5
     before = (_MINE_OR_THE if key.partition(" ")[0] in ADDRESSES else _MINE).search(text)
     return 5 if before and before[1] not in _NO_OFFICE else 0
 
@@ -231,7 +283,8 @@ def _clauses(sentence: str) -> Iterator[str]:
         value = _NAME_ALONE.split(_TITLE.sub("", every[2]), maxsplit=1)[0]
         if not speaker_of(sentence) or len(value.split()) <= _NAME_WORDS:
             names = _CONTACT.split(value, maxsplit=1)[0].split()
-            yield f"{_LABELLED} {plain_key(' '.join(names))}" if all(one[0].isupper() for one in names) else ""
+            is_name = all(one[0].isupper() for one in names) and names[0] != "RIP"
+            yield f"{_LABELLED} {plain_key(' '.join(names))}" if is_name else ""
 
 
 def without_longer(text: str, sentence: str, keys: Collection[str]) -> str:
@@ -254,6 +307,9 @@ def _defined(text: str, key: str) -> int:
         return 5
     if _HAS_STATE.match(text):
         return 4
+    first, _, rest = text.partition(" ")
+    if rest.startswith(_NAME) and (first in NAMING - _BAPTISING or first in _ROLES):
+        return 5
     before = _BEFORE.search(text)
     if (
         before
@@ -267,7 +323,7 @@ def _defined(text: str, key: str) -> int:
         and not (before[2] in _BAPTISING and _ORDINALS.search(text[: before.start(2)]))
     ):
         return 5
-    return 3 if _OPENS.match(text) else 1
+    return 3 if _OPENS.match(text) or _NAMED_IT.search(text) else 1
 
 
 def _is_definition(text: str) -> bool:

@@ -19,7 +19,7 @@ from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned, kin_in
 from compiler.plan.text.markdown import escape, plain_key
 from compiler.plan.text.namesakes import told_apart
-from compiler.plan.text.persons import acts, speaks_of_self, speaks_to_other
+from compiler.plan.text.persons import acts, greeted, speaks_of_self, speaks_to_other
 from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
 from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, THIRD_PERSON
 
@@ -74,6 +74,7 @@ _OWN, _OTHER = "\x01", "\x02"
 _ROW = re.compile(r"[\x01\x02](?: (?:(?:and|or|the|y|e|und|et|o|ou) )*[\x01\x02]){2,}")
 _LONG_UNSPACED = 8
 _BULLET = re.compile(r"^(?:[-*•–—]\s+)+|^\d{1,2}\)\s+")  # `1. June` may be a date
+_LENGTHENED = re.compile(r"(\w)\1{2,}")  # `noooo`
 _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
 # A mere answer to the other speaker (praise, advice, an echo) says nothing new, and is often about the wrong person.
 _ECHO = re.compile(
@@ -82,6 +83,9 @@ _ECHO = re.compile(
     r"|agree|think|believe|suggest|recommend|thanks|thank|can (?:see|imagine|tell|relate)|cant wait)\b(?:\s\S+){0,3}?\s"
     r"(?:you|your|youre|youve|yours)\b"
 )
+_OWNERS = frozenset(["my", "our", "his", "her", "their", "a", "an", "mein", "meine", "mi", "meu", "minha"])
+_APPOSED_WORDS = 4
+_THAT = re.compile(r"(?:That|This|Those|These)\b")
 _SEEMING = re.compile(
     r"^(?:(?:that|this|it|what|which|such)\s)?(?:\S+\s){0,8}?(?:sounds?|seems?|must (?:be|have))\b"
     r"|^(?:glad|happy|sorry|love|loving) "
@@ -116,16 +120,20 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
     """
     every = sentences(memory.text)
     is_said = is_talk(memory.text)
+    if speaker_of(memory.text):
+        every = tuple(one for one in every if not _is_called(one, keys))
     is_note = not is_said and not any(map(theme_of, keys))
     kinds = {one.kind for one in declared(memory) if plain_key(one.name) in keys}
     if is_note:
-        naming = tuple(one for one in _with_following(every, keys) if _is_telling(one, keys, least=1))
+        naming = tuple(
+            one for one in _with_following(every, keys) if _is_telling(one, keys, least=_least_words(one, keys))
+        )
         telling = [one for one in every if _is_telling(one, keys)]
     else:
         telling = [
             one
             for one in every
-            if _is_telling(one, keys, LEAST_WORDS - bool(not is_said and _MEASURE.search(one)))
+            if _is_telling(one, keys, LEAST_WORDS - bool(_does(one, keys) if is_said else _MEASURE.search(one)))
             and not (is_said and is_reply(one))
         ]
         naming = tuple(
@@ -139,6 +147,23 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
         telling = [one for one in telling if _is_own(one)]
     best = max(telling, key=lambda one: (len(content_words(one)), -every.index(one)), default=None)
     return (best,) if best is not None else ()
+
+
+def _does(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether an utterance begins with the subject and a verb: `Ana: Rui broke his leg.`"""
+    said = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
+    return any(said.startswith(f"{key} ") and acts(key, said) for key in keys)
+
+
+def _least_words(sentence: str, keys: Collection[str]) -> int:
+    """Return the least words of content of a sentence of a note: more under the name of the subject in lower case (`Ana: lovely`,
+    not `Plumber: rings`) or about what was said before (`Ana: That's a relief.`).
+    """
+    key = plain_key(speaker := speaker_of(sentence))
+    said = sentence.removeprefix(f"{speaker}: ")
+    if key not in keys or is_ordinary(key):
+        return 1
+    return LEAST_WORDS if _THAT.match(said) else 1 + said[:1].islower()
 
 
 def _is_in_passing(sentence: str, keys: Collection[str], *, is_said: bool, is_led: bool) -> bool:
@@ -210,6 +235,18 @@ def attributed(quoted: tuple[str, ...], memory: BatchMemory) -> tuple[str, ...]:
     """Return the sentences, each prefixed with the speaker that the memory names: what a speaker thinks is no fact."""
     speaker = speaker_of(memory.text)
     return tuple(f"{speaker}: {one}" if speaker and not speaker_of(one) else one for one in quoted)
+
+
+def _is_called(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether an utterance has the subject's name only as a form of address at its end: `He is late, Ana.`, and not `to
+    Austin, Texas.` or `I met our baker, Ana.`
+    """
+    named = [key for key in keys if is_named(key, sentence)]
+    before = sentence.split()[:-1][-_APPOSED_WORDS:]
+    is_vocative = (
+        len(before) == _APPOSED_WORDS and before[-1][:1].islower() and _OWNERS.isdisjoint(map(plain_key, before))
+    )
+    return bool(named) and is_vocative and greeted(sentence).issuperset(named)
 
 
 def _names(sentence: str, keys: Collection[str]) -> bool:
@@ -304,14 +341,16 @@ def _is_question(sentence: str) -> bool:
 
 
 def _is_telling(sentence: str, keys: Collection[str], least: int = LEAST_WORDS) -> bool:
+    speaker = speaker_of(sentence)
     if _is_question(sentence) or _ASIDE.fullmatch(sentence):
         return False
     words = content_words(sentence)
-    speaker = plain_key(speaker_of(sentence))
+    said, speaker = sentence.removeprefix(f"{speaker}: "), plain_key(speaker)
+    if speaker in keys and asks(said):
+        return False
     # A label that is a common word says something: `Landlord: Mr Petersen`.
     speaker = "" if least < LEAST_WORDS and is_ordinary(speaker) else speaker
     own = {word for key in (*keys, speaker) if not is_owned(key) for word in key.split()}
     words -= own
-    return len(words - INTERJECTIONS) >= least or (
-        not sentence.isascii() and len(max(words, key=len, default="")) >= _LONG_UNSPACED
-    )
+    told = {word for word in words - INTERJECTIONS if _LENGTHENED.sub(r"\1", word) not in INTERJECTIONS}
+    return len(told) >= least or (not sentence.isascii() and len(max(words, key=len, default="")) >= _LONG_UNSPACED)

@@ -27,13 +27,18 @@ _REACTING = re.compile(
 )
 _DISCOURSE = re.compile(
     r"^(?:oh|ooh|ah|well|no|nah|nope|yes|yeah|yep|okay|ok|hmm|wow|sure|right|actually|honestly|basically|anyway|unfortunately"
-    r"|sadly|luckily|fortunately|hopefully|of course|by the way|btw|as for me|even|especially|maybe|perhaps"
+    r"|sadly|luckily|fortunately|hopefully|next time|of course|by the way|btw|as for me|even|especially|maybe|perhaps"
     r"|as i \w+ to say|like i said|you know|for example|and also)\b"
 )
 # `Ana: With my friend from choir.` answers a question.
 _ANSWERING = re.compile(r"^(?:with|from|for|about|because|by|at|on|in|to)(?: (?!(?:i|we)\b)\w+){1,7}$")
 # `Tell Ada that we are late` is a wish.
 _WISHING = re.compile(r"^(?:tell|ask|remind|say (?:hi|hello) to|sag|frag|dile|pregunta|diz|pergunta|dis|demande)\b")
+# The owner of a memory that somebody else wrote.
+_USER = re.compile(
+    r"(?:the )?user\b|(?:la|el) usuari[ao]\b|[ao] (?:usuari[ao]|utilizadora?)\b|(?:der|die) (?:be)?nutzer(?:in)?\b|l ?utilisat\w+"
+)
+_OF_PERSONS = re.compile(r"(?:he|she|they|el[ea]s?|ell[ao]s?|er|sie|ils?|elles?|lui|lei) ")
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
 # `I did that`, `she swims there`: what they mean is in another sentence, unless a place is named before.
 _REFERRING = re.compile(
@@ -48,7 +53,9 @@ _REFERRING = re.compile(
     re.IGNORECASE,
 )
 # `I like also pizza`, `I used to do karate though`: half of what is meant was said before.
-_CONTINUING = re.compile(r"\b(?:also|we both|this one|that one|remember (?:how|when|that)|(?:though|too|more)(?=$))\b")
+_CONTINUING = re.compile(
+    r"\b(?:also|we both|this one|that one|remember (?:how|when|that)|(?:though|too|more)(?=$)|too(?= (?:and|but)\b))\b"
+)
 # `Joe is certain that it came`: what came is in another sentence, unless a thing is named before.
 _THING_MEANT = re.compile(
     r"(?<=\w )(?:it|them)\b(?! (?:is|was|s|takes|took|seems|rains|rained|snows|snowed|turns|turned)\b)"
@@ -201,7 +208,9 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     score = _STATE if score < _STATE and not is_theme and is_home(sentence, keys) else score
     if not is_led:
         # `Her daughter Ana lives here` says who Ana is, whoever `her` is.
-        is_pointing = POINTING.match(text) and not (text.startswith(("his ", "her ", "their ")) and score > _BEGINS)
+        # `They have two daughters, Ana and Eva` does so too.
+        is_pointing = POINTING.match(text) and not (_OF_PERSONS.match(text) and score > _STATE)
+        is_pointing = is_pointing and not (text.startswith(("his ", "her ", "their ")) and score > _BEGINS)
         found = (-2 if is_pointing else -1 if _DISCOURSE.match(text) else 0) - _looseness(said, text)
         # `Lies in hospital in Fulda` has no subject; another sentence has it.
         found -= 1 if not is_theme and (text.partition(" ")[0] in _SUBJECTLESS or _has_bare_it(said)) else 0
@@ -222,8 +231,8 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     found -= 1 if score <= _STATE and len(runs(sentence)) > _MOST_NAMES else 0
     found -= 1 if sentence.rstrip().endswith("!") else 0
     if is_theme:
-        opens = runs(sentence)[:1]
-        name = plain_key(opens[0].name) if opens else ""
+        opens, user = runs(sentence)[:1], _USER.match(text)
+        name = user[0] if user else plain_key(opens[0].name) if opens else ""
         is_told = bool(name) and not speaker and text.startswith(name)
         is_doing = is_told and _does(name, text, theme_place(sentence, keys)) and _looseness(said, text) < _REFERS
         is_reported = bool(name) and acts(name, text, _SAYING)

@@ -38,7 +38,7 @@ _OF_PEOPLE = (
         "visits",
         re.compile(
             r"\b(?:visit(?:s|ed)?|(?:is|am|are|was|were|been|loves?|enjoys?|keeps?) visiting"
-            r"|went to|(?:road |solo )?trip to|travel(?:l?ed|s) to|returned from|(?:got|came) back from"
+            r"|went to(?! \d)|(?:road |solo )?trip to|travel(?:l?ed|s) to|returned from|(?:got|came) back from"
             r"|stay(?:ed|ing) (?:at|in)|flew to|toured)\b"
         ),
     ),

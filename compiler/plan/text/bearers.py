@@ -17,6 +17,7 @@ from store.text.words import STOP_WORDS
 _MARK = "\x01"
 _WORD = re.compile(r"[^\W\d_][\w-]*")
 _NEAR = frozenset(["wife", "husband", "sister", "brother", "daughter", "son"])
+_CHILDREN = frozenset(["son", "daughter"])
 _OFTEN = 2
 _LINE = re.compile(r"^- (?:\d{4}-\d\d-\d\d: )?")  # a line of a page
 _OCCUPATION = re.compile(
@@ -28,6 +29,8 @@ _OWNERS = rf"(?:the\s)?user['’]s|{'|'.join(_POSSESSIVES)}"
 _OF_USER = "d[ao] usuári[ao]|del? (?:la )?usuari[ao]|de l['’]utilisat(?:eur|rice)|der nutzerin|des nutzers|of the user"
 _ARTICLES = "an?|another|eine?[mnr]?|una?|uma?|une?|uno"
 _IS = "is|ist|es|é|est|è"
+_BEARS = "are|is|are called|is called|are named|is named|se llaman?|se chamam?|heißen|heißt"
+_USERS = frozenset(["user", "the user", "usuario", "usuaria", "nutzer", "nutzerin", "utilizador", "utilizadora"])
 _THE = "the|der|die|den|dem|das|el|la|o|a|le|lo|il"
 _DEFINITE = frozenset(_THE.split("|"))
 _DETERMINER = re.compile(rf"(?!Mia)(?i:{_OWNERS}|{_ARTICLES}|{_THE}|{'|'.join(bearer_words.THEIRS.split())})|.*['’]s?")
@@ -43,14 +46,15 @@ _CONTRACTED = (
 
 
 class BearerKind(StrEnum):
-    """What the bearer of a name is: a relative of the owner, somebody else that the owner knows, an animal, or somebody's (`Sam's
-    Rex`).
+    """What the bearer of a name is: a relative of the owner, somebody else that the owner knows, an animal, somebody's (`Sam's
+    Rex`), or a child of somebody else (`Sam's twins, Leo and Max`).
     """
 
     KIN = "kin"
     STRANGER = "stranger"
     BEAST = "beast"
     OWNED = "owned"
+    CHILD = "child"
 
 
 class BearerRole(NamedTuple):
@@ -93,6 +97,8 @@ def is_of_another(roles: Iterable[BearerRole], known: Collection[BearerRole]) ->
 
 def _differ(label: BearerRole, known: BearerRole) -> bool:
     """Return whether a label is not that of the known bearer. Children call the owner's mother `Grandma Ana`."""
+    if label.bearer is BearerKind.CHILD:
+        return known.bearer is BearerKind.KIN and known.noun in _CHILDREN
     if label.bearer is BearerKind.OWNED:
         return known.bearer in (BearerKind.KIN, BearerKind.STRANGER)
     if label.bearer is not known.bearer or label.bearer is not BearerKind.KIN:
@@ -114,7 +120,7 @@ def roles(name: str, sentence: str) -> frozenset[BearerRole]:
     spoken = _SPEAKER.match(sentence)
     speaker, said = (plain_key(spoken[1]), sentence[spoken.end() :]) if spoken else ("", sentence)
     marked = _marked(name, said)
-    introduced = tuple(_introductions(marked))
+    introduced = tuple(_introductions(marked)) or tuple(_children(marked))
     return frozenset(one._replace(speaker=speaker) for one in introduced or _labels(marked))
 
 
@@ -154,9 +160,17 @@ def _introductions(marked: str) -> Iterator[BearerRole]:
         if noun in _beasts():
             yield BearerRole(BearerKind.BEAST, "")
         elif is_own and noun in _relatives():
-            yield BearerRole(BearerKind.KIN, _relatives()[noun])
+            # `La abuela Ana` may be the grandmother of the owner's children, whom the owner calls mother.
+            yield BearerRole(BearerKind.KIN, _relatives()[noun], is_label=not (owner or found["user"]) and not is_after)
         elif _is_stranger(noun) and (is_own or (article and not is_after)):  # `Ana is a nurse` may be said of a sister
             yield BearerRole(BearerKind.STRANGER, "", is_label=bool(article) and _is_definite(article, noun))
+
+
+def _children(marked: str) -> Iterator[BearerRole]:
+    """Yield the role of a child of somebody who is not the owner: `Sam's sons, Leo and Max`, `los gemelos de Ana, Leo y Max`."""
+    for found in _of_others().finditer(marked):
+        if plain_key(found["owner"] or found["parent"]) not in _USERS:
+            yield BearerRole(BearerKind.CHILD, "", is_label=True)
 
 
 def _is_definite(article: str, noun: str) -> bool:
@@ -201,11 +215,27 @@ def is_kin_of_somebody(name: str, sentence: str) -> bool:
 
 @cache
 def _near() -> re.Pattern[str]:
-    kinds = "|".join(re.escape(word) for word, kind in _relatives().items() if kind in _NEAR)
-    before = rf"(?:['’]s|\b(?:{_OWNERS}|{'|'.join(_theirs())}))\s(?:\w+\s)?(?:{kinds}),?\s{_MARK}(?!['’](?!s\b)|\s(?-i:[A-Z]))"
+    near = [re.escape(word) for word, kind in _relatives().items() if kind in _NEAR]
+    kinds = "|".join((*near, *bearer_words.PARTNERS.split()))
+    called = rf"(?:,|\s(?:is\s)?(?:{'|'.join(bearer_words.CALLED.split())}))?"
+    owner = rf"(?:['’]s|\b(?:{_OWNERS}|{'|'.join(_theirs())}))"
+    before = rf"{owner}\s(?:\w+\s)?(?:{kinds}){called}\s{_MARK}(?!['’](?!s\b)|\s(?-i:[A-Z]))"
     after = rf"{_MARK}\s(?:{_IS})\s(?:(?:\S+\s){{0,2}})(?:{kinds})(?![\w-])"
     of_name = rf"\b(?:{kinds})\s(?:de|von|of|di)\s[^\W\d_][\w-]*,\s{_MARK}"
     return re.compile(rf"{before}|{after}|{of_name}", re.IGNORECASE)
+
+
+@cache
+def _of_others() -> re.Pattern[str]:
+    """Return the pattern of a list of somebody's children. A single one may be the owner's, whom a note calls by name."""
+    kinds = "|".join(bearer_words.CHILDREN.split())
+    name = r"[^\W\d_a-zß-ÿ][\w-]*"
+    others = rf"(?:{name}(?: \(\d+\))?(?:, | (?:and|y|e|und|et) ))*"
+    called = rf"(?:,? (?:(?i:{'|'.join(bearer_words.CALLED.split())}|{_BEARS}))?|, )\s?{others}{_MARK}(?!['’](?!s\b))"
+    return re.compile(
+        rf"(?<![\w'’-])(?P<owner>{name}(?: {name})?)['’]s? (?:[\w-]+ ){{0,2}}(?i:{kinds}){called}"
+        rf"|\b(?i:{kinds}) (?:de|da|do|von|of|di|del) (?P<parent>{name}){called}"
+    )
 
 
 @cache
@@ -259,7 +289,8 @@ def _relatives() -> dict[str, str]:
 @cache
 def _telling() -> Set[str]:
     """Return the words without which no sentence tells who a bearer is."""
-    return _relatives().keys() | _beasts() | _strangers() | _MARKING
+    others = frozenset((*bearer_words.PARTNERS.split(), *bearer_words.CHILDREN.split()))
+    return _relatives().keys() | _beasts() | _strangers() | _MARKING | others
 
 
 @cache

@@ -109,17 +109,21 @@ _PEOPLE_BY_OFFICE = """
 kollege kollegin chef chefin nachbar nachbarin vermieter vermieterin freund freundin bruder schwester kunde kundin lieferant
 steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme partner partnerin nachfolger nachfolgerin
 ansprechpartner ansprechpartnerin mann tochter sohn schwiegermutter schwiegervater cousin cousine neffe nichte enkel enkelin
-ehemann ehefrau
+ehemann ehefrau schwager schwagerin schwiegersohn schwiegertochter patenkind hund katze kater stute papagei kaninchen hamster
+wellensittich meerschweinchen pferd pony
 """
 # Ends of other such nouns: `Großhändler`.
 _OFFICE_ENDS = """
 handler lieferant arzt arztin berater beraterin anwalt anwaltin trainerin lehrer lehrerin pfleger pflegerin techniker
-technikerin vermieter therapeut therapeutin kollege kollegin nachbar nachbarin chef chefin freund freundin
+technikerin vermieter leiter leiterin trainer meister meisterin praktikant praktikantin therapeut therapeutin
+kollege kollegin nachbar nachbarin chef chefin freund freundin
 """
 # A kind of thing before its name, and parents, whose words are titles too: `den Roman Blue River`, `ihre Mutter Ulrike`.
 KINDS_BEFORE = frozenset(
     ["roman", "buch", "film", "lied", "firma", "projekt", "dienst", "kunden", "verein", "mutter", "vater"]
 )
+# Before these, `Frau` is a wife: `seine Frau Ulrike`.
+_SPOUSES_OF = ("sein", "ihr", "mein", "dein")
 _LONG = 6
 _SHORTEST_HEAD = 4
 _LONGEST_SURNAME = 7
@@ -217,7 +221,7 @@ def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> t
     start, end = 0, len(words)
     while is_initial and start < end - 1 and determines(words[start].lower()):
         start += 1
-    if 0 < start < end - 1 and keys[start] in KINDS_BEFORE:
+    if 0 < start < end - 1 and is_before_name(words[start - 1].lower(), keys[start]):
         start += 1
     joint = next((at for at in range(start + 1, end - 1) if words[at].lower() in CONNECTORS), 0)
     if joint and all(is_german_noun(noun) or is_german_compound(noun) for noun in map(_last_word, keys[start:joint])):
@@ -246,6 +250,11 @@ def is_office(key: str) -> bool:
 def stands_before(key: str) -> bool:
     """Return whether the folded word stands before the name of what it means: an office, a relative or a kind of thing."""
     return is_office(key) or key in KINDS_BEFORE
+
+
+def is_before_name(word: str, key: str) -> bool:
+    """Return whether the folded word `key` after a word in lower case is a kind of thing or a wife, and a name may follow."""
+    return determines(word) and (key in KINDS_BEFORE or (key == "frau" and word.startswith(_SPOUSES_OF)))
 
 
 def is_thing(key: str) -> bool:

@@ -49,6 +49,9 @@ _GENERATION = re.compile(
 _NO_NOUNS = STOP_WORDS | PREDICATES
 _LONGEST_PREPOSITION = 3
 _SHORTEST_ACRONYM = 3
+_INSTITUTIONS = frozenset(
+    ["museum", "hospital", "airport", "library", "council", "station", "zoo", "theatre", "theater", "park"]
+)
 _FIRM_ENDS = frozenset(map(plain_key, FIRM_ENDS.split()))
 _JOINING = frozenset(["and", "or", "in", "on", "at", "to", "for", "with", "from", "by"])
 _IN_TOWN = r"\b(?:[Ii]n|[Oo]utside|[Aa]cross|[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est|[Cc]entral)"
@@ -122,13 +125,22 @@ def is_town_of(name: str, longer_key: str, texts: Collection[str]) -> bool:
     """Return whether a text has the name as that of a town, and the longer plain key is that of something in it: `in Kapsabet`
     beside `Kapsabet Boys`.
 
-    It is no town if the longer key only adds a kind (`Vexel GmbH`), or if somebody of that name does what only people do.
+    It is no town if the longer key only adds a kind (`Vexel GmbH`), or if somebody of that name does what only people do. The
+    name of a region is often before another noun: `the Otago marathon` is not that of the `Otago Museum`.
     """
+    if longer_key.rpartition(" ")[2] in _INSTITUTIONS and _is_only_before_nouns(name, texts):
+        return True
     in_town = re.compile(rf"{_IN_TOWN} {re.escape(name)}(?![\w'’-]| [^\W\d_a-z])")
     is_in_town = any(in_town.search(text) for text in texts if name in text)
     return (
         is_in_town and _adds_more(name, longer_key) and not any(acts(plain_key(name), one, PERSONAL) for one in texts)
     )
+
+
+def _is_only_before_nouns(name: str, texts: Collection[str]) -> bool:
+    alone = re.compile(rf"(?<![\w'’-]){re.escape(name)}(?![\w'’-]| [^\W\d_a-z])")
+    every = [_is_before_noun(text, one.end()) for text in texts if name in text for one in alone.finditer(text)]
+    return bool(every) and all(every)
 
 
 def is_acronym_in(name: str, longer_key: str) -> bool:

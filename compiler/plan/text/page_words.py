@@ -60,7 +60,7 @@ def language_of(text: str) -> str:
         return best[0]
     if is_german(words):
         return "german"
-    if "english" in best:
+    if "english" in best and not ("portuguese" in best and _ONLY_PORTUGUESE.search(text)):
         return "english"
     return "portuguese" if "portuguese" in best and _PORTUGUESE.search(text) else best[0]
 
@@ -83,16 +83,17 @@ _FUNCTION_WORD_LISTS = {
     " wenn doch bei nach auch noch aus dass wie nur mehr sich vom von in du",
     "spanish": "el los las y en del hemos un una con nosotros se es lo al mas ahora adelante hoy hasta porque mi su por de la",
     "portuguese": "o os as e em do da dos das um uma com nao vamos agora diante ao mais foi hoje meu minha pelo pela por no na"
-    " se de duas dois",
+    " se de duas dois dele dela deles delas ela eles elas",
     "french": "le les et des du un une en est dans pour avec nous avons on ont sont je ne pas au aux sur mon cette ete il elle"
     " se ce qui sa chez lui leur sous jai ma de la",
 }
 _FUNCTION_WORDS = {name: frozenset(words.split()) for name, words in _FUNCTION_WORD_LISTS.items()}
 _PORTUGUESE = re.compile(r"[ãõçêâ]|[àá]s", re.IGNORECASE)
+_ONLY_PORTUGUESE = re.compile(r"[ãõ]", re.IGNORECASE)
 _DIPHTHONG = re.compile(r"[bcdflmnprstvz]ie[bdglmnrst]|[bcdfhjlmnprstvz]ue[bdglmnrstv]", re.IGNORECASE)
 _ENDINGS = {
     "german": re.compile(r"\b(?!\w*gü[eéií])[a-zß]*[äöüß][a-zäöüß]*\b"),
-    "french": re.compile(r"\b(?:[cdjlmnst]|qu)['’]\w|\w(?:eaux?|eux|euse|tions?)\b|[èùœ]|\bà\b", re.IGNORECASE),
+    "french": re.compile(r"\b(?:[cdjlmnst]|qu)['’]\w|\w(?:eaux?|eux|euse)\b|[èùœ]|\bà\b", re.IGNORECASE),
     "spanish": re.compile(r"(?:ci[oó]n|ones|ll[oa]s?|ñ\w+)\b", re.IGNORECASE),
     "portuguese": re.compile(r"(?:ção|ções|ão|ões|ais|eis|nh[oa]s?|lh[oa]s?|ç\w+|à|\w\wei)\b", re.IGNORECASE),
 }

@@ -22,6 +22,10 @@ _CALLED = re.compile(
 _GREETED = re.compile(
     r"(?:\b(?i:hey|hi|hello|thanks|thank you|wow|bye|congrats|love you)\s+|,\s*)([^\W\d_]+)\s*(?:[!?]|\.(?:\s|$))"
 )
+_APPOSED = re.compile(
+    r"([^\W\d_a-z][\w-]+), (?:an?|the|my|our|his|her|their|user['’]s|una?|el|la|mi|su|uma?|o|meu|minha|eine?|der|die|mein\w*)"
+    r" [^\W\d_]"
+)
 _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
 COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
@@ -65,6 +69,12 @@ def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
             return True
         at = words.find(f" {key} ", at + 1)
     return False
+
+
+def is_apposed(key: str, text: str) -> bool:
+    """Return whether the text begins with the name and a comma and says who that is: `Ana, the designer, agrees.`"""
+    found = _APPOSED.match(text)
+    return found is not None and plain_key(found[1]) == key
 
 
 @cached_by_text(4096)

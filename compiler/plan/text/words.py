@@ -16,7 +16,8 @@ novembro dezembro lundi mardi mercredi jeudi vendredi samedi dimanche janvier fe
 aout septembre octobre decembre am pm
 """
 _INTERJECTIONS = """
-hi hey hello hiya howdy yo greetings dear wow whoa ooh oh ah aha aww aw haha hahaha lol omg yay yep yeah yea yes yup ohh umm
+hi hey hello hiya howdy yo greetings dear wow whoa ooh oh ah aha aww aw haha hahaha hehe lol lmao rofl omg
+yay yep yeah yea yes yup ohh umm
 alright personally
 nope no nah ok okay sure thanks thank thx ty congrats congratulations cheers bye goodbye goodnight morning
 evening afternoon welcome sorry please absolutely totally definitely exactly indeed agreed right great good nice
@@ -112,7 +113,7 @@ ristorante restaurante cafe caffe coffee house bar bars grill grille grills bist
 eatery cuisine cuisines food foods bakery deli delicatessen pizza pizzeria sushi ramen noodle noodles taqueria
 tacos trattoria osteria tavern taverna pub brewery brewing brewpub winery wine wines lounge club steakhouse
 steak seafood bbq barbecue barbeque buffet tea teahouse room rotisserie cantina chophouse roadhouse gastropub
-creamery donuts juice izakaya american asian chinese japanese thai indian mexican italian french korean
+creamery donuts juice daycare nursery preschool izakaya american asian chinese japanese thai indian mexican italian french korean
 vietnamese greek turkish spanish mediterranean persian peruvian malaysian ethiopian burmese nepalese himalayan
 cantonese szechuan sichuan hunan halal vegetarian vegan authentic fine fresh original famous hotel hotels inn
 inns suites suite motel motels resort resorts spa lodge hostel residence residences apartments apartment luxury
@@ -129,7 +130,8 @@ named called nicknamed dog cat puppy pup kitten pet horse friend sister brother 
 boyfriend girlfriend partner roommate flatmate housemate bandmate teammate classmate coworker mate coach boss neighbor niece
 nephew baby boy girl kid mum mom mother father dad grandma grandmother grandpa grandfather granddad stepmother stepfather
 stepson stepdaughter stepsister stepbrother granddaughter grandson fiance fiancee llamado llamada chamado chamada genannt namens
-perro perra gato gata cachorro cachorra hund katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin chien
+perro perra gato gata cachorro cachorra loro caballo yegua conejo hund katze
+kater papagei hamster madre padre mae pai amigo amiga hermano hermana irmao irma schwester bruder freund freundin chien
 ami amie soeur frere teacher tutor therapist plumber electrician landlord landlady dentist nurse colleague profesor profesora
 tutora fontanero medico medica dentista lehrer lehrerin hausmeister hebamme arzt arztin professora encanador professeur
 neighbour nachbar nachbarin kollege kollegin chef chefin mann ehemann partnerin vater mutter tante onkel oma opa marido esposo

@@ -20,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {26: "8ca55ef789388a166c8d4c7e69d7111ccf7448e9baeb3ec534e865e6446e5e58"}
+DIGESTS = {27: "f855553db96972124a0618086646598bf68426d68c39eab98de3053d68b9682a"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )

@@ -29,6 +29,63 @@ def names(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Seine Frau Ilse ist wieder da.", "Ilse"),
+        ("Ich habe ihrer Frau Ilse geholfen.", "Ilse"),
+        ("Die Frau Ilse ist nicht da.", "Frau Ilse"),
+        ("Der Kater Mio ist seit gestern weg.", "Mio"),
+        ("Der Schwager Emre ist wieder da.", "Emre"),
+        ("Die Kursleiterin Emre ist wieder da.", "Emre"),
+    ],
+)
+def test_german_word_for_somebody_is_no_part_of_their_name(text: str, name: str) -> None:
+    assert names(text) == [name]
+
+
+def test_foreign_name_with_the_form_of_a_german_verb_is_no_theme() -> None:
+    assert not themes_in("Los gemelos se llaman Oihan y Malen.")
+    assert not themes_in("Tim moved to Essen in May.")
+
+
+def test_lane_for_bikes_is_no_cycling() -> None:
+    assert not themes_in("Presupuesto del carril bici: 400 euros.")
+    assert not themes_in("The bike lane ends at the pier.")
+
+
+@pytest.mark.parametrize(
+    "text", ["Ada: noooo", "Ada: lmao", "Ada: how is the boat", "Ada: That's a relief.", "Ada: lovely"]
+)
+def test_reaction_says_nothing_of_its_speaker(text: str) -> None:
+    assert excerpt(memory("m1", text), {"ada"}) == ()
+
+
+def test_person_who_is_only_addressed_is_not_quoted() -> None:
+    assert excerpt(memory("m1", "Ben: I cannot eat the fish tonight, Ada."), {"ada"}) == ()
+    assert excerpt(memory("m1", "Ben: I flew with my mother to Austin, Texas."), {"texas"}) != ()
+    assert excerpt(memory("m1", "Ben: I met our new baker, Ada."), {"ada"}) != ()
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Ada, the designer of the app, agrees with her.", "Ada moved to Utrecht in April."),
+        ("Ben: Ada rang about the leak in the roof at ten.", "Ben: Ada says that it was not on the plan of the roof."),
+        ("rang ada about the boat and the nets", "ada lent me her long net", "the big net broke, ada came by"),
+    ],
+)
+def test_name_that_only_opens_sentences_or_is_in_lower_case_has_a_page_if_it_is_used_as_a_person(
+    texts: tuple[str, ...],
+) -> None:
+    texts = tuple(one.replace("Ada", "Priyanka").replace("ada", "priyanka") for one in texts)
+    assert "Priyanka" in made(*texts)
+
+
+def test_noun_in_lower_case_is_no_name() -> None:
+    assert not made("the swarm left the hive at noon", "Swarm gathered on a tree.", "queen accepted, swarm is calm")
+
+
+@pytest.mark.parametrize(
     ("title", "texts", "said"),
     [
         ("Oskar Brandt", ("Oskar Brandt is Lynx's DBA.", "We gave Oskar Brandt the old desk."), "Lynx's DBA"),

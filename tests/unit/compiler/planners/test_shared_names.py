@@ -57,6 +57,40 @@ def test_first_name_of_one_person_joins_the_full_name(telling: str) -> None:
     assert "fence" in lines(pages["Nils Aune"])
 
 
+def test_partner_of_somebody_is_not_the_one_with_a_formal_name() -> None:
+    pages = made(
+        "Ada's boyfriend is called Nils.",
+        "Nils fixed the fence by himself.",
+        "The new dean is Mr Nils Aune.",
+        "Mr Aune wants the forms by noon.",
+    )
+    assert "fence" in lines(pages["Nils"])
+    assert "fence" not in lines(pages["Nils Aune"])
+
+
+def test_children_of_somebody_are_not_on_the_page_of_the_owners_child() -> None:
+    pages = made("User's son Nils plays the tuba.", "Ada's twins, Ivo and Nils, are two.", "Nils sang in the kitchen.")
+    assert "tuba" in lines(pages["Nils"])
+    assert "twins" not in lines(pages["Nils"])
+
+
+def test_mother_whom_a_child_calls_grandmother_has_one_page() -> None:
+    pages = made("Su madre, Nuria, teje gorros.", "Comimos en casa de la abuela Nuria.", "Nuria vendió dos gorros.")
+    assert "abuela" in lines(pages["Nuria"])
+
+
+def test_name_that_somebody_else_also_has_is_not_short_for_a_longer_one() -> None:
+    pages = made("User's girl Ada Rosa is ten.", "Her mother is also called Ada.", "Ada Rosa wants a boat.")
+    assert {alias.name for alias in pages["Ada Rosa"].aliases} == {"Ada Rosa"}
+
+
+def test_region_in_the_name_of_a_race_is_not_its_museum() -> None:
+    pages = made(
+        "We ran the Fjordane half marathon.", "The Fjordane Museum has an old boat.", "Fjordane Museum is dark."
+    )
+    assert "marathon" not in lines(pages["Fjordane Museum"])
+
+
 def test_contraction_before_a_name_is_no_owner_of_its_bearer() -> None:
     told = ("Tarka moved the trial to May.", "Tarka sang in the kitchen.")
     pages = made("It's Tarka who fixed the boat.", "That's Tarka, she runs the lab in Bergen.", *told)

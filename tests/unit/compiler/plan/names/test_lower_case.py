@@ -20,7 +20,8 @@ from tests.support.compiler.plan_cases import batch, memory
         ("Kim: jasmin's brother plays drums", ("jasmin",)),
         ("Kim: we went home and slept", ()),
         ("Kim: Coffee with jasmin took hours", ()),
-        ("coffee with jasmin took hours", ()),
+        ("coffee with jasmin took hours", ("jasmin",)),
+        (f"coffee with jasmin took hours{' and hours' * 40}", ()),
         ("Kim: write to jasmin@site.org or @jasmin", ()),
         ("Kim: das ist nicht von jasmin", ()),
         ("Kim: my mum and the cat", ()),
@@ -144,7 +145,7 @@ def test_person_in_lower_case_has_a_page_if_messages_use_the_word_as_they_use_na
         ("kim: tilda n me then", True),
         ("kim: where is tilda", False),
         ("kim: w the tilda", False),
-        ("going w tilda", False),
+        ("going w tilda", True),
     ],
 )
 def test_word_in_lower_case_stands_beside_another_as_names_do(text: str, *, is_beside: bool) -> None:

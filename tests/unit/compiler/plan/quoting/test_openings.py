@@ -85,6 +85,26 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Olga bought a boat with Omar.", ("Olga is certain that it looked at Omar.",)),
         ("Olga", "Olga bought a boat with Omar.", ("Olga at the pier wants one too, she pays.",)),
         ("Vigo", "Mis padres viven cerca de la playa en Vigo.", ("Compré Vigo a Oporto para mayo.",)),
+        ("Olga", "Tim's new clerk at the bank, Olga, is very shy.", ("Olga is thinking of a move.",)),
+        ("Olga", "They have three girls, Ida, Olga (6) and Bea.", ("Olga is thinking of a move.",)),
+        ("Olga", "Omar tem duas netas, Olga e Bia.", ("Olga acha o coro muito longo.",)),
+        ("Olga", "Tienen una hija de tres años que se llama Olga.", ("Olga perdió el gorro en la playa.",)),
+        ("Olga", "Meeting at noon: their chief buyer is Olga, on Mondays only.", ("Olga wants a key to the shed.",)),
+        ("Olga", "Rui conoció a Olga, que es enfermera en Vigo.", ("Olga lleva un gorro rojo en la playa.",)),
+        ("Olga", "Olga é casada com Rui e vende barcos.", ("Olga trouxe um bolo para o coro.",)),
+        ("Olga", "Olga joined the sales team on Monday.", ("Olga runs the trial.",)),
+        ("Olga", "O bar tem uma garçonete nova, Olga, que veio de Faro.", ("Olga trouxe um bolo para o coro.",)),
+        ("Olga", "Tim bakes with his mother, Olga, at Easter.", ("Olga bought a boat with Omar.",)),
+        ("Olga", "Das Amt will es so, und die Statikerin Dr. Olga auch.", ("Olga ist dienstags gut erreichbar.",)),
+        ("Olga", "Kollegin Olga nimmt den Schlüssel mit.", ("Olga war gestern lange am Hafen.",)),
+        ("Olga", "Violin maker Mrs Olga wants ninety euros.", ("Olga has a long list of boats.",)),
+        ("Olga", "El gerente de la Casa del Mar se llama Olga.", ("Olga aceptó por fin la puerta azul.",)),
+        ("Olga", "The shed belongs to a couple called Omar and Olga.", ("Olga asked how to mend a net.",)),
+        ("Olga", "Tim's partner's singer is called Olga.", ("Olga laughed at the long speech in Hove.",)),
+        ("Helios", "The third firm is the brewery Helios.", ("Helios paid for the lamps on Friday.",)),
+        ("Olga", "Rex: Olga once hid my left shoe in the oven", ("Rex: RIP Olga",)),
+        ("Olga", "Olga bought a boat with Omar.", ("Tim got a puppy and named it Olga.",)),
+        ("Vigo", "Vigo has a long beach.", ("Next time more days in Vigo.",)),
     ],
 )
 def test_page_opens_with_what_its_subject_is(name: str, defining: str, others: tuple[str, ...]) -> None:
@@ -153,6 +173,11 @@ def test_opening_with_a_date_of_its_own_has_no_other(text: str) -> None:
 )
 def test_theme_opens_with_a_sentence_about_doing_it(better: str, other: str) -> None:
     assert opening((better, other), {"dance"}) == opening((other, better), {"dance"}) == better
+
+
+def test_theme_opens_with_what_the_user_does_and_not_with_what_another_did_too() -> None:
+    said = ("Iris ran the long race too and came in before her.", "User ran nine miles around the lake on Monday.")
+    assert opening(said, {"running"}) == opening(said[::-1], {"running"}) == said[1]
 
 
 def test_answer_to_a_question_does_not_open_a_theme() -> None:

@@ -17,6 +17,8 @@ from tests.support.compiler.plan_cases import memory
         ("Ulrike sent the signed contract. She brought beer too.", "overview"),
         ("Ulrike rang back. She went to the dentist in May.", "overview"),
         ("Ulrike went to Ghent in May. She rang back.", "visits"),
+        ("Ulrike blood count went to 4.1 in May.", "overview"),
+        ("Ulrike wants to sunset the old till.", "overview"),
         ("Ulrike paid her taxes in May.", "work_and_causes"),
     ],
 )

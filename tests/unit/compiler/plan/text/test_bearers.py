@@ -11,6 +11,7 @@ from compiler.plan.text.nicknames import nicknames
 SISTER = BearerRole(BearerKind.KIN, "sister")
 STRANGER = BearerRole(BearerKind.STRANGER, "")
 BEAST = BearerRole(BearerKind.BEAST, "")
+CHILD = BearerRole(BearerKind.CHILD, "", is_label=True)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,10 @@ BEAST = BearerRole(BearerKind.BEAST, "")
         ("Tarka", "Zusammen mit meiner Frau Tarka.", {BearerRole(BearerKind.KIN, "wife")}),
         ("Tarka", "Frau Tarka rief an.", {STRANGER._replace(is_label=True)}),
         ("Tarka", "The day Tarka came it rained.", set()),
+        ("Tarka", "En casa de la abuela Tarka.", {BearerRole(BearerKind.KIN, "grandmother", is_label=True)}),
+        ("Tarka", "Sam's twins, Moor and Tarka, are two.", {CHILD}),
+        ("Tarka", "Los hijos de Sam, Moor y Tarka, son altos.", {CHILD}),
+        ("Tarka", "User's twins, Moor and Tarka, are two.", set()),
     ],
 )
 def test_sentence_tells_who_bears_a_name(name: str, sentence: str, found: set[BearerRole]) -> None:
@@ -77,6 +82,8 @@ def test_label_of_another_bearer() -> None:
     daughter = BearerRole(BearerKind.KIN, "daughter", speaker="mia")
     assert not is_of_another({grandmother}, {daughter}), "each speaker has relatives of their own"
     assert is_of_another({grandmother}, {daughter._replace(speaker="ivo")})
+    assert is_of_another({CHILD}, {BearerRole(BearerKind.KIN, "son")})
+    assert not is_of_another({CHILD}, {SISTER})
 
 
 def test_relative_of_somebody() -> None:
