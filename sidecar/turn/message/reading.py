@@ -213,14 +213,19 @@ def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
         name_words=name_words,
         names=_names(whole, named),
         periods=periods,
-        is_of_days=bool(periods) and _is_of_days(periods, query_words(besides), name_words),
+        is_of_days=bool(periods) and _is_of_days(periods, query_words(besides), name_words, today),
     )
 
 
-def _is_of_days(periods: Sequence[Period], besides: Sequence[str], name_words: Collection[str]) -> bool:
-    """Return whether a message names only days and weeks, and has at most about a dozen letters of telling words besides."""
+def _is_of_days(periods: Sequence[Period], besides: Sequence[str], name_words: Collection[str], today: date) -> bool:
+    """Return whether a message names only days and weeks that have begun before today, and has at most about a dozen letters of
+    telling words besides.
+
+    Who speaks of today seldom asks what was stored today ("What is the weather today?"), and most of it is in the window.
+    """
     words = [word for word in besides if word not in STOP_WORDS]
-    return all(period.is_short for period in periods) and weight_besides(words, name_words) <= _MOST_BESIDES
+    is_past = all(period.is_short and any(first < today for first, _ in period.ranges()) for period in periods)
+    return is_past and weight_besides(words, name_words) <= _MOST_BESIDES
 
 
 def _without_asker(message: str, speakers: Iterable[str]) -> str:

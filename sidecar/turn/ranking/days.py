@@ -19,6 +19,7 @@ from sidecar.turn.ranking.rank import Ranked
 OF_DAY: Final = 0.05
 """The least relevance of a text of the day that a message asks for: below that of texts of any day that match its words."""
 
+_PERSONAL: Final = 1.0
 _FOUND: Final = 0.5  # how far such a text speaks for that the message asks for something
 
 
@@ -35,6 +36,13 @@ def relevances_of_days(ranked: Ranked, reading: Reading, candidates: Sequence[Ca
     """Return the relevances that tell whether a message finds what it asks for: those of the texts on the asked days, if any."""
     stands = stand_on_days(reading, candidates)
     return [max(relevance, _FOUND) for relevance, is_asked in zip(ranked.relevances, stands, strict=False) if is_asked]
+
+
+def likeness_of_day(reading: Reading) -> float:
+    """Return the least likeness of a memory of the asked day: a tenth of the log odds above 1 that the message is about the
+    user's own life. So "Who won the match yesterday?" brings no memory of that day that is not like it.
+    """
+    return (reading.personal - _PERSONAL) / 10
 
 
 def stand_on_days(reading: Reading, candidates: Sequence[Candidates]) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from sidecar.turn.items import Item, Source, SourceReport, columns_of, items_of
 from sidecar.turn.message.personal import OF_A_NAME, hold_name
 from sidecar.turn.message.reading import Prospects, Reading
 from sidecar.turn.message.wording import word_shares
-from sidecar.turn.ranking.days import of_days, relevances_of_days, stand_on_days
+from sidecar.turn.ranking.days import likeness_of_day, of_days, relevances_of_days, stand_on_days
 from sidecar.turn.ranking.likeness import (
     BARS,
     aloofness,
@@ -147,7 +147,6 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
     cosines = np.hstack([one.evidence.cosine for one in candidates])
     coverage = np.hstack([one.evidence.coverage for one in candidates])
     # A text that typed edges lead to is like the question by the share of its words, or of the types asked for, along the way.
-    # A text of the day that the message asks for is like it.
     led = np.array(
         [
             max(walked.coverage, walked.asked * walked.met) if walked else 0.0
@@ -155,7 +154,6 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
             for walked in one.walked or repeat(None, len(one.ids))
         ]
     )
-    led = np.maximum(led, stand_on_days(reading, candidates))
     # Turns and passages have no likeness bar, so their many words are not compared.
     texts = [text if one.kind in _BARRED_KINDS else "" for one in candidates for text in one.texts]
     personal = (reading.personal, reading.personal + OF_A_NAME)
@@ -173,6 +171,7 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
     likeness = np.where(
         is_fact, np.maximum(likeness, likenesses_by_relevance(ranked.relevances, reading.blind)), likeness
     )
+    likeness = np.where(stand_on_days(reading, candidates) > 0, np.fmax(likeness, likeness_of_day(reading)), likeness)
     # A page without a vector is new; the memories that it was compiled from can be recalled instead.
     likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()
     return [None if one != one else one for one in likeness]  # noqa: PLR0124 - NaN is unequal to itself

@@ -111,6 +111,7 @@ async def test_question_for_a_day_finds_what_stands_on_it(
     [
         "I was tired yesterday.",
         "Thanks, see you on Tuesday!",
+        "What did I say today?",
         "What rope did I buy yesterday for the errand with the boat?",
     ],
 )
@@ -126,7 +127,7 @@ async def test_message_that_asks_for_no_day_does_not_search_one(world: tuple[Sit
         ("America/Los_Angeles", "2026-10-14T01:00", "What did I say yesterday?", "2026-10-13T04:00", "2026-10-12"),
         ("Pacific/Auckland", "2026-10-13T20:00", "What did I say yesterday?", "2026-10-12T12:00", "2026-10-13"),
         ("Europe/Berlin", "2026-10-26T09:00", "What did I say yesterday?", "2026-10-25T22:30", "2026-10-25"),
-        ("Europe/Berlin", "2026-03-29T21:00", "What did I say today?", "2026-03-28T23:30", "2026-03-29"),
+        ("Europe/Berlin", "2026-03-29T22:30", "What did I say yesterday?", "2026-03-28T23:30", "2026-03-29"),
         ("", "2026-10-14T01:00", "What did I say yesterday?", "2026-10-13T04:00", "2026-10-13"),
     ],
 )
