@@ -260,7 +260,7 @@ class Assembler:
             parts = np.array([numbers(vector) for vector in query.meaning.vectors], np.float64)
             probe = np.array(numbers(query.meaning.probe), np.float64) if query.meaning.probe else None
             question = remote.QuestionVectors(parts, probe)
-        reports = remote.with_evidence(findings.reports, query.reading, question, vectors)
+        reports = remote.with_evidence(findings.reports, query.reading, question, vectors, zone=query.now.tzinfo)
         return replace(findings, reports=reports)
 
     async def _understood(self, fan_out_query: FanOutQuery) -> SourceQuery:

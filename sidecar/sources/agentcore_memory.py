@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryRecord
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
+from sidecar.turn.message.periods import day_of
 from sidecar.turn.ranking.remote import coverage
 from store.scope import Scope
 
@@ -26,19 +26,19 @@ class AgentCoreMemorySource:
         recalled = await self.memory.recall(scope.owner_id, query.text, limit=limits.top_k)
         records = [record for record in recalled.found if record.text.strip()]
         return SourceAnswer(
-            tuple(self._item(record, rank, query.words, limits.lead_lines) for rank, record in enumerate(records)),
+            tuple(self._item(record, rank, query, limits.lead_lines) for rank, record in enumerate(records)),
             notes=recalled.left_out,
         )
 
-    def _item(self, record: MemoryRecord, rank: int, words: Sequence[str], lead_lines: int) -> Item:
+    def _item(self, record: MemoryRecord, rank: int, query: SourceQuery, lead_lines: int) -> Item:
         score = "no score" if record.score is None else f"score {record.score:.4f}"
         return Item(
             id=f"memory:{record.record_id}",
             source=Source.MEMORY,
             text=record.text,
             rank=rank,
-            relevance=coverage(words, record.text),
-            header=f"Remembered, {record.at.date()}",
+            relevance=coverage(query.words, record.text),
+            header=f"Remembered, {day_of(record.at, query.now.tzinfo)}",
             lead=lead(record.text, lead_lines),
             provenance=(
                 Ref("memory", record.record_id, record.strategy_id),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sidecar.backends.hindsight import Hindsight, MemoryUnit, NoBank
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
+from sidecar.turn.message.periods import day_of
 from sidecar.turn.ranking.remote import coverage
 from store.scope import Scope
 
@@ -29,18 +29,18 @@ class HindsightSource:
             return SourceAnswer(notes=(str(error),))
         units = [unit for unit in recalled.found if unit.text.strip()]
         return SourceAnswer(
-            tuple(self._item(unit, rank, query.words, limits.lead_lines) for rank, unit in enumerate(units)),
+            tuple(self._item(unit, rank, query, limits.lead_lines) for rank, unit in enumerate(units)),
             notes=recalled.left_out,
         )
 
-    def _item(self, unit: MemoryUnit, rank: int, words: Sequence[str], lead_lines: int) -> Item:
+    def _item(self, unit: MemoryUnit, rank: int, query: SourceQuery, lead_lines: int) -> Item:
         return Item(
             id=f"memory:{unit.memory_id}",
             source=Source.MEMORY,
             text=unit.text,
             rank=rank,
-            relevance=coverage(words, unit.text),
-            header=f"Remembered, {unit.at.date()}" if unit.at else "Remembered",
+            relevance=coverage(query.words, unit.text),
+            header=f"Remembered, {day_of(unit.at, query.now.tzinfo)}" if unit.at else "Remembered",
             lead=lead(unit.text, lead_lines),
             provenance=(Ref("memory", unit.unit_id, unit.document_id), Ref("backend", self.hindsight.name, unit.kind)),
             stands_for=tuple(f"memory:{fact}" for fact in unit.facts),

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, tzinfo
 from itertools import chain, repeat, zip_longest
 from typing import Final, NamedTuple
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import Evidence, inverse_frequencies, weigh
 from sidecar.turn.items import Item, Source, SourceReport
+from sidecar.turn.message.periods import day_of
 from sidecar.turn.message.reading import Reading
 from store.content.recalling import MAX_WORDS, Recalled
 from store.text.texts import search_words
@@ -61,14 +62,22 @@ def texts_to_embed(reports: Iterable[SourceReport], reading: Reading) -> list[st
 
 
 def with_evidence(
-    reports: Sequence[SourceReport], reading: Reading, question: QuestionVectors | None, vectors: Mapping[str, _Numbers]
+    reports: Sequence[SourceReport],
+    reading: Reading,
+    question: QuestionVectors | None,
+    vectors: Mapping[str, _Numbers],
+    *,
+    zone: tzinfo | None = UTC,
 ) -> tuple[SourceReport, ...]:
-    """Return the reports with evidence for the items that had none.
+    """Return the reports with evidence for the items that had none. Their days are those of the user's time zone.
 
     `vectors` are those of the texts that `texts_to_embed` returned. A text without a vector is judged by its words.
     """
     return tuple(
-        replace(report, candidates=_merged(report.candidates, _candidates(items, reading, question, vectors)))
+        replace(
+            report,
+            candidates=_merged(report.candidates, _dated(_candidates(items, reading, question, vectors), items, zone)),
+        )
         if (items := _unjudged(report, reading))
         else report
         for report in reports
@@ -101,9 +110,12 @@ def _candidates(
         ids=[item.id for item in items],
         texts=[item.text for item in items],
         evidence=_evidence(items, reading, question.parts if question else None, vector_of),
-        days=[item.at.date() if item.at else _NO_DAY for item in items],
         sensitivity=() if probe is None else [None if one is None else float(probe @ one) for one in vector_of],
     )
+
+
+def _dated(candidates: Candidates, items: Sequence[Item], zone: tzinfo | None) -> Candidates:
+    return replace(candidates, days=[day_of(item.at, zone) if item.at else _NO_DAY for item in items])
 
 
 def _evidence(

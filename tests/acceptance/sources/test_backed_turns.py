@@ -192,6 +192,15 @@ async def test_every_backend_contributes_to_one_turn_and_nothing_is_missing(back
     assert CANARY not in f"{assembly}{receipt}"
 
 
+async def test_remote_memories_are_dated_in_the_users_time_zone(backed: Site, well: StandIns) -> None:
+    request = patiently()
+    request.time_zone = "America/Los_Angeles"
+    assembly = await assembled(backed.caller("acme", OWNER), request, timeout=120)
+    context = "".join(block.text for block in assembly.system_blocks)
+    assert "Remembered, 2026-04-30" in context, "where it was not May yet"
+    assert "Remembered, 2026-05-01" not in context
+
+
 async def test_thread_is_the_sessions_events_in_order_with_tool_calls_beside_results(
     backed: Site, well: StandIns
 ) -> None:

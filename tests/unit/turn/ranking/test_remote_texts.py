@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -46,6 +47,15 @@ def test_first_remote_text_counts_by_what_it_says() -> None:
         told = relevances(remote(MISS, HIT, source=source))
         assert told[MISS] < 0.02, source
         assert told[HIT] > 0.1, source
+
+
+def test_day_of_a_remote_text_is_that_of_the_time_zone() -> None:
+    (item,) = remote(HIT).items
+    report = replace(remote(HIT), items=(item._replace(at=datetime(2026, 5, 1, 2, tzinfo=UTC)),))
+    for name, day in (("UTC", date(2026, 5, 1)), ("America/Los_Angeles", date(2026, 4, 30))):
+        (told,) = with_evidence([report], READING, None, {}, zone=ZoneInfo(name))
+        assert told.candidates is not None
+        assert told.candidates.days == [day]
 
 
 def test_words_count_in_other_forms() -> None:
