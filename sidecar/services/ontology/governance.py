@@ -198,19 +198,20 @@ class Governance:
                 raise NotFound("item of the change set")
             if ruling.edited is not None:
                 ruling = replace(ruling, edited=merged(item.subject_kind, item.value, ruling.edited, field="edited"))
-            if _is_ruled(item, ruling, author):
-                return await views.view(connection, tenant_id, opened)
-            _check_open(opened, revision)
-            if ruling.edited is not None:
-                edited = [replace(one, edited=ruling.edited) if one is item else one for one in items]
-                changes.check_distinct(views.changes_of(edited))
-            await change_sets.rule(connection, tenant_id, change_set_id, ruling, author=author)
-            if ruling.decision is ItemDecision.REJECTED:
-                now = self._now()
-                await change_sets.reject_fingerprints(connection, tenant_id, [item.fingerprint], author=author, now=now)
-            else:
-                await change_sets.allow_fingerprints(connection, tenant_id, [item.fingerprint])
-            await change_sets.touch(connection, tenant_id, change_set_id)
+            if not _is_ruled(item, ruling, author):
+                _check_open(opened, revision)
+                if ruling.edited is not None:
+                    edited = [replace(one, edited=ruling.edited) if one is item else one for one in items]
+                    changes.check_distinct(views.changes_of(edited))
+                await change_sets.rule(connection, tenant_id, change_set_id, ruling, author=author)
+                if ruling.decision is ItemDecision.REJECTED:
+                    now = self._now()
+                    await change_sets.reject_fingerprints(
+                        connection, tenant_id, [item.fingerprint], author=author, now=now
+                    )
+                else:
+                    await change_sets.allow_fingerprints(connection, tenant_id, [item.fingerprint])
+                await change_sets.touch(connection, tenant_id, change_set_id)
         return await self._view(tenant_id, change_set_id)
 
     async def approve(self, tenant_id: UUID, change_set_id: UUID, *, author: str, revision: int = 0) -> OntologyVersion:
