@@ -46,7 +46,8 @@ def is_soak(request: pytest.FixtureRequest) -> bool:
 
 
 def pytest_configure() -> None:
-    """Choose the run's directory."""
+    """Choose the run's directory, and take the address of a cluster."""
+    cluster.take_url()
     os.umask(0o022)  # that account has to pass through folders made here, whatever the caller's shell lets pass
     if RUN_DIR not in os.environ:
         _owned.append(new_directory())

@@ -1,5 +1,7 @@
 """The databases of a test run on a Citus cluster: `SIDECAR_CITUS_URL` names its coordinator, as a superuser.
 
+The run keeps the URL under a name of its own: the product refuses unknown settings, also in the processes that tests start.
+
 A database that spreads over servers is copied by copying its part on each of them: the copies refer to each other by address and
 by their own name, so they are a cluster again.
 """
@@ -21,10 +23,17 @@ from store.db.migrate import migrate
 from store.db.placements import DISTRIBUTED, LOCAL
 from tests.support.places import ROOT
 
-URL = "SIDECAR_CITUS_URL"
+URL = "CONTEXT_SIDECAR_CITUS_URL"
+_GIVEN = "SIDECAR_CITUS_URL"
 _TEMPLATE = "sidecar_template_"
 _COPY = "sidecar_test_"
 _SETTINGS = ("citus.allow_nested_distributed_execution = on", "citus.override_table_visibility = off")
+
+
+def take_url() -> None:
+    """Move the URL that the user gave, if there is one, to the run's own name."""
+    if given := os.environ.pop(_GIVEN, ""):
+        os.environ[URL] = given
 
 
 def at(dsn: str, database: str, host: str = "", port: int = 0) -> str:

@@ -17,6 +17,7 @@ from sidecar.v1 import memory_pb2, wiki_pb2
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.served.site import Site
+from tests.support.served.turns import asking
 from tests.support.served.wiki_site import WikiCaller, retain_journal, streamed, worked
 from tests.support.waiting import PATIENCE_S
 
@@ -305,7 +306,7 @@ async def test_reads_are_measured_beside_the_cost_of_compiling(site: Site, compi
     from sidecar.v1 import context_pb2, profile_pb2
 
     agent = site.caller("acme", "mara")
-    request = context_pb2.AssembleContextRequest(message="What do we know about Casa Lola?", model_id="gpt-4o")
+    request = asking("What do we know about Casa Lola?", thread_id="")
     request.overrides.spend = profile_pb2.SPEND_FULL
     assembly = (await agent.AssembleContext(request)).assembly
     held = [item for item in assembly.items if item.id.startswith("page:")]

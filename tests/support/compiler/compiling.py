@@ -25,6 +25,7 @@ from store.content.memories import NewMemory
 from store.db.postgres import DatabaseRole, Pools, scoped
 from store.scope import Scope
 from store.tenancy import tenants
+from tests.support.databases import is_cluster
 from tests.support.waiting import until
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
@@ -189,8 +190,9 @@ async def wiki_of(pools: Pools, *, scope: Scope = SCOPE) -> dict[str, bytes]:
 
 
 async def until_lock_wait(dsn: str) -> None:
-    """Return once a transaction of the database waits for a lock."""
-    waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    """Return once a transaction of the database waits for a lock, on any server of a cluster."""
+    sessions = "citus_stat_activity" if is_cluster() else "pg_stat_activity"
+    waits = f"SELECT FROM {sessions} WHERE datname = current_database() AND wait_event_type = 'Lock'"
     await until(lambda: fetch(dsn, waits))
 
 

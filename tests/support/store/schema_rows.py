@@ -149,6 +149,8 @@ def insert_of(table: Table, own: Mapping[str, str], *, count: str = "1") -> str:
 async def fill(connection: Connection, tables: list[Table], own: Mapping[str, str], *, count: str = "1") -> None:
     """Write rows into every table, foreign keys unchecked: only a superuser may."""
     async with connection.transaction():
+        # The first setting, unknown to a plain Postgres, sends the second one to the other servers of a cluster.
+        await connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")
         await connection.execute("SET LOCAL session_replication_role = replica")
         for table in tables:
             await connection.execute(insert_of(table, own, count=count))
