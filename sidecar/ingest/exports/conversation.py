@@ -152,8 +152,9 @@ def gathered(
 ) -> Iterator[Conversation | SkippedPiece]:
     """Yield the skipped pieces, then the conversation of the turns, if there are any.
 
-    A turn equal to an earlier one is skipped. A different turn with an id already used gets a new id. `earlier` holds the
-    conversation's turns that were yielded before, as marks by id, and gets these.
+    A turn equal to an earlier one is skipped. A different turn with an id already used gets a new id. A tool result without an
+    id answers the first open call before it. `earlier` holds the conversation's turns that were yielded before, as marks by id,
+    and gets these.
     """
     known = {} if earlier is None else earlier
     kept: dict[str, ImportedTurn] = {}
@@ -170,7 +171,25 @@ def gathered(
         else:
             kept[turn.client_turn_id], known[turn.client_turn_id] = turn, _mark(turn)
     if kept:
-        yield Conversation(conversation_id, title if isinstance(title, str) else "", tuple(kept.values()))
+        yield Conversation(conversation_id, title if isinstance(title, str) else "", tuple(_answering(kept.values())))
+
+
+def _answering(turns: Iterable[ImportedTurn]) -> Iterator[ImportedTurn]:
+    """Yield the turns, each result without an id with that of the first open call before it, else with one of its own."""
+    waiting, is_answered = list[str](), False
+    for turn in turns:
+        parts = list[dict[str, Any]]()
+        calls = [part["id"] for part in turn.parts if part["type"] == "tool_call"]
+        waiting = [*([] if calls and is_answered else waiting), *calls]
+        is_answered = not calls
+        for number, part in enumerate(turn.parts):
+            if part["type"] == "tool_result":
+                call_id = part["id"] or next(iter(waiting), f"{turn.client_turn_id}:{number}"[-LONGEST_ID_CHARS:])
+                waiting = [one for one in waiting if one != call_id]
+                parts.append(part | {"id": call_id})
+            else:
+                parts.append(part)
+        yield turn if parts == list(turn.parts) else replace(turn, parts=tuple(parts))
 
 
 def repeated_of(

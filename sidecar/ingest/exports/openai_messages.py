@@ -80,7 +80,7 @@ def _content(message: Mapping[str, Any], role: Role, turn_id: str) -> MessageCon
     if message.get("type") == "function_call_output":
         return MessageContent("", (tool_result(str(message.get("call_id") or ""), plain_text(message.get("output"))),))
     if role == "tool":
-        # Without an id, a result answers the first open call before it; only an old function's result names its function.
+        # Only the result of an old function call names its function instead of a call.
         name = message.get("name") if word(message.get("role")) == "function" else None
         call_id = message.get("tool_call_id") or (f"function:{name}" if name else "")
         return MessageContent("", (tool_result(str(call_id), plain_text(message.get("content"))),))

@@ -68,10 +68,11 @@ class _Link:
 def _links(turns: Sequence[HistoryTurn]) -> dict[_Place, _Link]:
     """Return the link of each part (turn, part) that has a partner.
 
-    After a user's message, a waiting call is only paired with a result of its own id.
+    After a user's message, a waiting call is only paired with a result of its own id. Calls of neighbouring turns wait together.
     """
     links: dict[_Place, _Link] = {}
     waiting: list[_Call] = []
+    is_calling = False
     for index, turn in enumerate(turns):
         calls: list[_Call] = []
         linked_before = len(links)
@@ -83,9 +84,11 @@ def _links(turns: Sequence[HistoryTurn]) -> dict[_Place, _Link]:
                 made_id = f"call-{call.place[0]}-{call.place[1]}"
                 links[place] = links[call.place] = _Link(call.id or part_id or made_id, call.place[0])
         if calls:
-            waiting = calls
+            waiting = [*(waiting if is_calling else ()), *calls]
+            is_calling = len(links) == linked_before
         elif len(links) == linked_before and turn.role != "system":
             waiting = [replace(call, is_parted=True) for call in waiting if call.id] if turn.role == "user" else []
+        is_calling = is_calling and bool(calls or turn.role == "system")
     return links
 
 
@@ -120,7 +123,9 @@ def _without_unpaired(
 
 def _units(turns: Sequence[HistoryTurn | None], links: dict[_Place, _Link]) -> Iterator[Unit]:
     """Yield units such that every call is in the same unit as its results, and nothing is between them."""
-    linked = {index for index, _ in links}
+    linked: dict[int, int] = {}  # by turn, the last call that it holds or answers
+    for (index, _), link in links.items():
+        linked[index] = max(link.call_turn, linked.get(index, 0))
     answered_until: dict[int, int] = {}
     for (index, _), link in links.items():
         answered_until[link.call_turn] = max(index, answered_until.get(link.call_turn, 0))
@@ -130,7 +135,7 @@ def _units(turns: Sequence[HistoryTurn | None], links: dict[_Place, _Link]) -> I
         while index <= end:
             end = max(end, answered_until.get(index, index))
             index += 1
-        places = sorted(range(start, end + 1), key=lambda place: place not in linked)
+        places = sorted(range(start, end + 1), key=lambda place: (place not in linked, linked.get(place, 0)))
         run = tuple(turn for place in places if (turn := turns[place]) is not None)
         if run:
             yield Unit(run, sum(turn.tokens for turn in run))

@@ -220,10 +220,16 @@ def test_items_of_the_responses_api_become_the_same_parts() -> None:
     ],
 )
 def test_result_without_an_id_answers_the_call_before_it(result: dict[str, object]) -> None:
-    call = {"type": "function_call", "call_id": "c1", "name": "sum", "arguments": "{}"}
-    (conversation,), _ = read(jsonl({"role": "user", "content": "1+1?"}, call, result))
-    (told,) = conversation.turns[-1].parts
-    assert (told["id"], told["content"]) == ("", "2"), "the service pairs it with the call before it"
+    calls = [{"type": "function_call", "call_id": one, "name": "sum", "arguments": "{}"} for one in ("c1", "c2")]
+    question, other = (
+        {"role": "user", "content": "1+1?"},
+        {"type": "function_call_output", "call_id": "c2", "output": "3"},
+    )
+    (conversation,), _ = read(jsonl(question, calls[0], result, calls[1], other, {**result, "id": "apart"}))
+    told = [(part["id"], part["content"]) for turn in conversation.turns for part in turn.parts if "content" in part]
+    assert told[:2] == [("c1", "2"), ("c2", "3")]
+    assert told[2][1] == "2"
+    assert told[2][0], "an answer to no call has an id of its own, because the service refuses none"
 
 
 def test_images_and_files_leave_a_placeholder() -> None:

@@ -124,6 +124,21 @@ def test_message_between_a_call_and_its_results_is_sent_after_them(role: str) ->
     assert read(thread, METER).exchange[0].turns[0].id == ("turn:2" if role == "user" else "turn:1")
 
 
+def test_calls_of_neighbouring_turns_are_each_followed_by_their_result() -> None:
+    thread = [
+        a_turn(1, "assistant", "", a_call("a")),
+        a_turn(2, "assistant", "", a_call("b")),
+        a_turn(3, "tool", "", a_result("a")),
+        a_turn(4, "tool", "", a_result("b")),
+        a_turn(5, "assistant", "", a_call("c")),
+        a_turn(6, "assistant", "", a_call("d")),
+        a_turn(7, "tool", "", a_result("d")),
+    ]
+    paired = pair(thread)
+    assert ids(paired.units) == [["1", "3", "2", "4"], ["6", "7"]]
+    assert set(paired.left_out) == {"turn:5"}
+
+
 @pytest.mark.parametrize(("call_id", "result_id", "expected"), [("", "", "call-0-0"), ("a", "", "a"), ("", "b", "b")])
 def test_calls_and_results_without_ids_are_paired_by_position(call_id: str, result_id: str, expected: str) -> None:
     paired = pair([a_turn(1, "assistant", "", a_call(call_id)), a_turn(2, "tool", "", a_result(result_id))])
