@@ -58,16 +58,6 @@ before a name
   german: der die herr frau jetzt
   spanish: el la senor senora doctor doctora don dona ahora
   portuguese: o a dra doutor doutora seu agora
-role
-  english: accountant actor advisor agent analyst apprentice architect assistant author bartender broker builder buyer captain
-  english: carer caretaker chair chairman chairwoman chef cleaner clerk client conductor consultant contact contractor
-  english: counsellor counselor curator customer dealer deputy designer developer director doctor driver editor engineer farmer
-  english: owner founder gardener gp guide host inspector instructor intern investor janitor journalist keeper lawyer lodger
-  english: manager mechanic mentor midwife minister nanny notary officer optician painter pastor pharmacist photographer physio
-  english: physiotherapist pianist pilot porter postdoc president priest principal producer professor publisher rabbi
-  english: receptionist recruiter rep reporter reviewer roofer secretary singer skipper solicitor specialist student
-  english: superintendent supervisor surgeon tailor technician tenant trainee trainer translator treasurer vet veterinarian
-  english: vicar violinist warden
 leads
   english: runs leads owns manages heads looks_after teaches coordinates oversees supervises
   german: leitet fuhrt betreut unterrichtet verwaltet
@@ -189,6 +179,30 @@ next clause
   portuguese: e mas
   french: et mais
 """
+
+_ROLES = """
+  english: accountant actor advisor agent analyst apprentice architect assistant author bartender broker builder buyer captain
+  english: carer caretaker chair chairman chairwoman chef cleaner clerk client conductor consultant contact contractor
+  english: counsellor counselor curator customer dealer deputy designer developer director doctor driver editor engineer farmer
+  english: owner founder gardener gp guide host inspector instructor intern investor janitor journalist keeper lawyer lodger
+  english: manager mechanic mentor midwife minister nanny notary officer optician painter pastor pharmacist photographer physio
+  english: physiotherapist pianist pilot porter postdoc president priest principal producer professor publisher rabbi
+  english: receptionist recruiter rep reporter reviewer roofer secretary singer skipper solicitor specialist student
+  english: superintendent supervisor surgeon tailor technician tenant trainee trainer translator treasurer vet veterinarian
+  english: vicar violinist warden lead cofounder pediatrician paediatrician physician councillor
+  german: anwalt anwaltin apotheker apothekerin architekt architektin berater beraterin erzieherin fahrer fahrerin friseurin
+  german: gartner gartnerin hausarztin ingenieur ingenieurin kassenwart kassenwartin leiter leiterin makler maklerin mechaniker
+  german: notar notarin pastorin pfarrer pfarrerin pfleger pflegerin psychologe psychologin steuerberaterin therapeut therapeutin
+  german: tierarzt tierarztin trainer trainerin vorsitzende zahnarzt zahnarztin
+  spanish: abogado abogada alcalde alcaldesa arquitecto arquitecta concejal concejala contable contratista directora enfermero
+  spanish: enfermera entrenador entrenadora farmaceutico farmaceutica gerente ingeniero ingeniera mecanico notario peluquera
+  spanish: pediatra psicologo psicologa
+  portuguese: advogado advogada arquiteto arquiteta contador contadora diretor diretora enfermeiro enfermeira engenheiro
+  portuguese: engenheira fisioterapeuta marceneiro orientador orientadora pedreiro porteiro sindico sindica treinador treinadora
+  portuguese: veterinario veterinaria
+"""
+ROLES = frozenset(word for line in _ROLES.strip().split("\n") for word in line.partition(":")[2].split())
+"""Words for what somebody does, which stand before a name."""
 
 # Patterns over folded words that end an earlier definition, by language.
 ENDINGS = {

@@ -13,7 +13,7 @@ from compiler.plan.text.german_nouns import is_german
 from compiler.plan.text.kin import kind_of
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import is_verb
-from compiler.plan.text.words import NAMING, NO_NAMES, PERSONAL, PREDICATES
+from compiler.plan.text.words import ADDRESSES, NAMING, NO_NAMES, PERSONAL, PREDICATES
 from store.text.text_cache import cached_by_text
 from store.text.words import STOP_WORDS
 
@@ -37,11 +37,13 @@ _NAMES = frozenset(["names", "name's"])  # `her names kim`
 _BEGINNING = re.compile(r"(?:^|[.!?…\n])[^\S\n]*([^\W\d_])")
 _WORD = re.compile(r"(?<![\w'’@#/.])[^\W\d_]+(?![\w@/]|['’](?!s\b))")
 # Words that a run of words in capitals has only where everything is in capitals, and not in `US GP`.
-_SHOUTED = (STOP_WORDS | PREDICATES | _MODALS) - {"us", "it"}
+_SHOUTED = (STOP_WORDS | PREDICATES | _MODALS | ADDRESSES) - {"us", "it"}
 
 
 def is_shouted(run: Sequence[str]) -> bool:
-    """Return whether the run of capitalised words is a part of a sentence in capitals, and no name."""
+    """Return whether the run of capitalised words is shouted and no name: a part of a sentence in capitals, or a form of address
+    in capitals and a name (`DOCTOR INES`).
+    """
     return len(run) > 1 and all(map(str.isupper, run)) and not _SHOUTED.isdisjoint(map(plain_key, run))
 
 

@@ -17,7 +17,7 @@ from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal, ProposedPage
 from compiler.plan.text.bearers import are_labelled, are_several, is_kin_of_somebody, told
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_key, alias_keys, plain_key, slug
-from compiler.plan.text.namesakes import has_namesakes, is_acronym_in, is_partnership, is_town_of
+from compiler.plan.text.namesakes import has_namesakes, is_acronym_in, is_compound_of, is_partnership, is_town_of
 
 SIMILARITY = 0.85
 CITY_TAG = "city:"
@@ -156,6 +156,7 @@ class Merger:
             and not is_acronym_in(proposed.title, plain_key(match.alias))
             and not is_town_of(proposed.title, plain_key(match.alias), said)
             and not is_partnership(self.pages[match.page].title)
+            and not is_compound_of(key, self.pages[match.page].title)
             and not _are_of_several(proposed.title, said, self.pages[match.page])
         }
         chosen = spelling.longer_names(key, aliases, self.gazetteer)

@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 
 from compiler.plan.lexicon.country_names import COUNTRY_NAMES
+from compiler.plan.lexicon.definition_words import ROLES
 from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.text.german_nouns import is_german, is_german_compound, is_german_noun
 from compiler.plan.text.kin import keys_of, kind_of
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, NO_NAMES, TITLES
+from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, NO_NAMES, OCCASIONS, TITLES
 from store.text.text_cache import cached_by_text
 
 _TITLED = re.compile(
@@ -29,6 +30,7 @@ louis lucas luis lukas magnus marcos marcus marius markus marlies mathias mathis
 niels niklas nikolas nils phyllis rasmus silas stavros thies thomas tobias tomas titus ursus athens brussels cannes laos nantes
 paris texas tunis
 """
+_FULL_NAME = 2
 _ENDING_IN_S = frozenset(_ENDING_IN_S_WORDS.split())
 
 
@@ -47,6 +49,17 @@ def surname(key: str) -> str:
     """Return the surname of a plain key that begins with a form of address; empty for any other."""
     first, _, rest = key.partition(" ")
     return rest if first in ADDRESSES and " " not in rest else ""
+
+
+def words_before_name(run: Sequence[str]) -> int:
+    """Return how many words at the start of a sentence's capitalised words stand before a name: 2 for an occasion (`Casamento da
+    Luísa`), 1 for what somebody does before a full name (`Investor Ana Lima`), else 0.
+    """
+    first = plain_key(run[0])
+    if len(run) <= _FULL_NAME:
+        return 0
+    is_joint = run[1].lower() in CONNECTORS
+    return 2 if is_joint and first in OCCASIONS else int(not is_joint and first in ROLES)
 
 
 def joint_of_place(words: Sequence[str]) -> int:

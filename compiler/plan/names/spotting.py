@@ -19,7 +19,7 @@ from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.ambiguous_names import is_ambiguous, is_attributive, is_theme_and_name, person_in
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.names.lower_case import has_deliberate_capitals, introduced, is_shouted, small_names
-from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
+from compiler.plan.names.same_names import is_genitive, joint_of_place, surname, words_before_name
 from compiler.plan.names.speakers import is_talk, speaker_of
 from compiler.plan.names.themes import themes_in
 from compiler.plan.text.german_nouns import (
@@ -47,7 +47,6 @@ from compiler.plan.text.words import (
     NO_NAMES,
     NOTE_LABELS,
     NUMBERED,
-    OCCASIONS,
     TITLES,
 )
 from store.text.text_cache import cached_by_text
@@ -258,8 +257,8 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
     titles = [at for at, word in enumerate(run[:-1]) if word.endswith(".") and plain_key(word) in TITLES]
     if titles:
         start, is_named = titles[-1] + 1, True
-    elif is_initial and plain_key(run[0]) in OCCASIONS and len(run) > 2 and run[1].lower() in CONNECTORS:
-        start, is_named = 2, True
+    elif is_initial and (before := words_before_name(run)):
+        start, is_named = before, True
     while end > start and (_is_capitalised(run[end - 1]) or run[end - 1].lower() in CONNECTORS):
         end -= 1
     is_stripping = _is_common if is_initial else _is_capitalised

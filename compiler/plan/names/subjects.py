@@ -24,6 +24,7 @@ from compiler.plan.text.namesakes import (
     has_namesakes,
     is_acronym_in,
     is_branded,
+    is_compound_of,
     is_new,
     is_of_generation,
     is_partnership,
@@ -239,10 +240,12 @@ def _may_join(subject: Subject, longer: Subject) -> bool:
 
 
 def _are_distinct(subject: Subject, longer: Subject) -> bool:
-    """Return whether the names are of two things: the longer one is that of something in a town, a firm of partners or an
-    acronym's product, a sentence has both, or the short one is that of a thing and the longer one a person's (`beside the
-    Wilhelmina`, `Wilhelmina Rook wants`).
+    """Return whether the names are of two things: the longer one is that of something in a town, a firm of partners, an
+    acronym's product or a compound given name (`Ana-Lena`), a sentence has both, or the short one is that of a thing and the
+    longer one a person's (`beside the Wilhelmina`, `Wilhelmina Rook wants`).
     """
+    if any(is_compound_of(subject.key, name) for name in longer.names):
+        return True
     texts = (*subject.texts, *longer.texts)
     if longer.kind is NameKind.THING and any(is_town_of(name, longer.key, texts) for name in subject.names):
         return True

@@ -216,8 +216,10 @@ def _without_names(text: str, *, is_german_text: bool) -> str:
         is_name = is_joint or _is_capital(piece.strip(_SIGNS))
         run.extend([piece] if is_name else [])
         if not is_name or not (is_joint or piece[-1].isalnum()):
-            is_person = not is_german_text and (
-                _is_person(run, before, "" if is_name else piece) or _is_foreign(run, before)
+            is_person = (
+                bool(run)
+                and not is_german_text
+                and (_is_person(run, before, "" if is_name else piece) or _is_foreign(run, before))
             )
             if run and (office := _office(kept)):
                 kept[office] = "."

@@ -32,7 +32,7 @@ KIND = 6
 _ANY = _table()
 _IS, _TITLES, _AN, _MY = _ANY["is"], _ANY["before a name"], _ANY["article"], _ANY["possessive"]
 _NO_OFFICE = frozenset(_ANY["no office"].split("|")) | STOP_WORDS
-_ROLES = frozenset(_ANY["role"].split("|"))
+_ROLES = definition_words.ROLES
 _LABEL_WORDS = 4
 _NAME_WORDS = 3
 
@@ -53,20 +53,23 @@ _BAPTISING = frozenset(["called", "named"])
 # `Jon, an architect`; `our baker, Jon, came`; `my old boss Jon`; `the boss Dona Ana`.
 _IS_BESIDE = re.compile(rf"(?:^|\s){_NAME} {_COMMA} {_APPOSED}")
 _IS_BETWEEN = re.compile(
-    rf"^(?:{_AN}|{_MY})(?: {_WORD}){{1,5}} {_COMMA} {_CALLED} [{_COMMA}{_STOP}]"
+    rf"^(?:{_AN}|{_MY})(?: {_WORD}){{1,5}} {_COMMA} (?:{_WORD} (?:{_ANY['and']}) )?{_CALLED}(?: (?:{_ANY['and']}) {_WORD})?"
+    rf" [{_COMMA}{_STOP}]"
     rf"|\b(?:{_ANY['has']}) (?:{_ANY['one']})(?: {_WORD}){{1,4}} {_COMMA} {_CALLED} {_COMMA}"
     rf"|\b(?:{_MY}) (?:{_WORD} )?(?:{'|'.join(sorted(NAMING - _BAPTISING))}) {_COMMA} {_CALLED} [{_COMMA}{_STOP}]"
 )
-_MINE = re.compile(rf"\b(?:{_MY}) (?:{_WORD} )?({_WORD}) {_CALLED}")
-_MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:{_WORD} )?({_WORD}) {_CALLED}")
+_MINE = re.compile(rf"\b(?:{_MY}) (?:{_WORD} )??({_WORD}) {_CALLED}")
+_MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:{_WORD} )??({_WORD}) {_CALLED}")
 # `Kick-off: their lead is Jon`, `he has a son who is called Jon`, `she bought a boat and named it Jon`; `married to Jon`.
 _HAS_CALLED = re.compile(
-    rf"(?:^|[{_COMMA}{_STOP}] |\b(?:{_ANY['and']}) )(?:{_MY}|the)(?: (?!(?:{_ANY['no kind']}|{_ANY['aim']})\b){_WORD}){{1,4}}"
+    rf"(?:^|[{_COMMA}{_STOP}] |\b(?:{_ANY['and']}) )(?:{_MY}|the)"
+    rf"(?: (?!(?:{_ANY['no kind']}|{_ANY['aim']})\b(?! friend| man\b)){_WORD}){{1,4}}"
     rf" (?:{_ANY['is called']}) {_CALLED}"
     rf"|\b(?:{_ANY['one']})(?: (?!(?:{_ANY['and']})\b){_WORD}){{1,6}}?"
     rf" (?:{_ANY['bears']}|called|named|namens|(?:ll|ch)amad[ao]) (?:{_WORD} (?:{_ANY['and']}) )?{_CALLED}"
     rf"|\b(?:{_ANY['married to']}) {_CALLED}"
-    rf"|{_NAME} (?:{_IS}) (?:{_ANY['married to']})\b"
+    rf"|{_NAME} (?:{_IS}) (?:{_ANY['married to']})\b|\b\w+ in law {_NAME}"
+    rf"|(?:^|[{_COMMA}{_STOP}] )(?:new|neuer?|nuev[oa]|nov[oa])(?: {_WORD}){{1,3}} (?:{_ANY['is called']}) {_CALLED}"
     rf"|\b(?:{_AN}|{_MY})(?: {_WORD}){{1,3}} (?:{_ANY['title']}) {_NAME}"
     rf"|^{_WORD} (?!(?:after|ever|never|other|over|under)\b)\w{{2,}}(?:er|or|ist|ian) (?:dr|mr|mrs|ms) {_NAME}"
 )
@@ -79,7 +82,7 @@ _IS_KIND = re.compile(
 _HIS_NAME = rf"(?:{_ANY['pronoun']}) (?:name |nombre |nome |nom )?(?:{_ANY['is called']}) "
 _KIND_IS = re.compile(
     rf"(?!{_HIS_NAME})(?:(?!(?:it|this|that|these|those|{_ANY['aim']})\b)\S+ ){{1,5}}(?:{_ANY['is called']})"
-    rf" (?:(?:{_AN}) (?:{_WORD} ){{1,2}})?{_CALLED}"
+    rf" (?:(?:{_AN}) (?:(?!(?:{_ANY['works at']}|{_ANY['from']}|{_ANY['in']}|to|with|on)\b){_WORD} ){{1,2}})?{_CALLED}"
     rf"|(?!{_HIS_NAME})(?:{_AN}|{_MY}) (?:\S+ ){{1,8}}(?:{_ANY['bears']}) {_CALLED}"
 )
 _LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
@@ -110,6 +113,8 @@ _HAS_ROLE = re.compile(
 )
 _BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
 # `Jon is tired`, and not `Jon is here`; `Jon from the lab`.
+# `The teacher Jon likes is kind`
+_LIKED = re.compile(r" \w+s(?: (?:with|at|to|for|about|in|from))? (?:is|was|has|had|will|can|says|said|came|left)\b")
 _HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_ANY['here']})\b)")
 # `Ana lives alone in Jon`, `in the old part of Jon`; not `our living room in Jon`, `the cost of living in Jon`.
 _NO_LIVING = "".join(rf"(?<!\b{word} )" for word in ("of", "our", "the", "my", "her", "his", "their", "a", "many"))
@@ -149,13 +154,16 @@ _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
 
 _MARK = re.compile(r"[,();:!?]|\.(?=\s*$)")
 _BRACKET = re.compile(
-    r"([^(),;:]+) \((?:(?!(?:see|if|not|and|or|but|with|on|in|at|from|until|since)\b)[^\W\d_A-Z][^()\d.;:!?]{2,40}"
+    r"([^(),;:]+) \((?:(?!(?:see|if|not|no|n[aã]o|nicht|pas|and|or|but|with|on|in|at|from|until|since)\b)"
+    r"[^\W\d_A-Z][^()\d.;:!?]{2,40}"
     r"|(?:C[A-Z]O|VP|PM|HR|QA|GP|DBA|SRE)\b[^()\d.;:!?]{0,40})\)"
 )
 # `Two sons, Ana (7) and Jon`
 _LISTED = re.compile(r"[^\W\d_a-zß-ÿ][\w'’-]*(?: [^\W\d_a-zß-ÿ][\w'’-]*)*")
+_NUMBERS = "two|three|four|five|dos|tres|cuatro|dois|duas|três|quatro|zwei|drei|vier|deux|trois|quatre"
+_COUNTS = frozenset(map(plain_key, _NUMBERS.split("|")))
 _COUNTED = re.compile(
-    r"\b(?i:two|three|four|five|dos|tres|cuatro|dois|duas|três|quatro|zwei|drei|vier|deux|trois|quatre) (?:[^\W\d_][\w-]+ ){0,3}"
+    rf"\b(?i:{_NUMBERS}) (?:[^\W\d_][\w-]+ ){{0,3}}"
     rf"[^\W\d_][\w-]+(?:,|:| \(| called| named| namens| llamad[ao]s| chamad[ao]s)? ("
     rf"{_LISTED.pattern}(?:(?: \([^)]*\))?(?:,? (?:and|y|e|und|et) |, ){_LISTED.pattern})+)"
 )
@@ -178,7 +186,8 @@ def definition(sentence: str, keys: Collection[str]) -> int:
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
     found = max((_defined(clause, key) for clause in _every_clause(sentence, keys) for key in keys), default=0)
     if found < KIND:
-        found = max(found, *(_beside(_with_signs(one), key) for one in (text, *_owned(text)) for key in keys))
+        marked = [_with_signs(one) for one in (text, *_owned(text))]
+        found = max(found, *(_beside(one, key) for one in marked for key in keys))
     if any(plain_key(one[1]) in keys for one in _NAMESAKE.finditer(text)):
         return min(found, 1)
     return max(found, 5) if _has_bracket(text, keys) or _is_counted(text, keys) else found
@@ -206,6 +215,8 @@ def _has_bracket(text: str, keys: Collection[str]) -> bool:
 
 def _is_counted(text: str, keys: Collection[str]) -> bool:
     """Return whether the name is in a list of those that a number counts: `two sons, Ana and Jon (4)`."""
+    if _COUNTS.isdisjoint(plain_key(text).split()):
+        return False
     lists = (one[1] for one in _COUNTED.finditer(text))
     return any(plain_key(name) in keys for every in lists for name in _LISTED.findall(every))
 
@@ -314,6 +325,7 @@ def _defined(text: str, key: str) -> int:
     if (
         before
         and not _DENIED.search(text[: before.start()])
+        and not _LIKED.match(text, before.end())
         and (
             before[2] in NAMING
             or before[2] in _ROLES

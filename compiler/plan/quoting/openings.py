@@ -26,7 +26,7 @@ _REACTING = re.compile(
     r"\b(?:sounds?|seems?|must (?:be|have)|looks? like|glad|sorry to|thats|if|whether|would|shares? a (?:picture|photo))\b"
 )
 _DISCOURSE = re.compile(
-    r"^(?:oh|ooh|ah|well|no|nah|nope|yes|yeah|yep|okay|ok|hmm|wow|sure|right|actually|honestly|basically|anyway|unfortunately"
+    r"^(?:oh|ooh|ah|well|no|nah|nope|yes|yeah|yep|okay|ok|hmm|wow|sure|right|actually|honestly|basically|obviously|anyway|unfortunately"
     r"|sadly|luckily|fortunately|hopefully|next time|of course|by the way|btw|as for me|even|especially|maybe|perhaps"
     r"|as i \w+ to say|like i said|you know|for example|and also)\b"
 )
@@ -38,7 +38,7 @@ _WISHING = re.compile(r"^(?:tell|ask|remind|say (?:hi|hello) to|sag|frag|dile|pr
 _USER = re.compile(
     r"(?:the )?user\b|(?:la|el) usuari[ao]\b|[ao] (?:usuari[ao]|utilizadora?)\b|(?:der|die) (?:be)?nutzer(?:in)?\b|l ?utilisat\w+"
 )
-_OF_PERSONS = re.compile(r"(?:he|she|they|el[ea]s?|ell[ao]s?|er|sie|ils?|elles?|lui|lei) ")
+_OF_PERSONS = re.compile(r"(?:(?:also|and|und|y|e) )?(?:he|she|they|el[ea]s?|ell[ao]s?|er|sie|ils?|elles?|lui|lei) ")
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
 # `I did that`, `she swims there`: what they mean is in another sentence, unless a place is named before.
 _REFERRING = re.compile(

@@ -23,6 +23,8 @@ _LINE = re.compile(r"^- (?:\d{4}-\d\d-\d\d: )?")  # a line of a page
 _OCCUPATION = re.compile(
     r"[^\W\d_]{3,}(?:ist|ista|istin|ician|keeper|worker|maker|mate|fighter|leiter|leiterin|meister|meisterin)"
 )
+# `The teacher Ana likes is kind` says nothing of Ana.
+_LIKED = re.compile(r"\s\w+s(?: (?:with|at|to|for|about|in|from))? (?:is|was|has|had|will|can|says|said|came|left)\b")
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
 _POSSESSIVES = sorted({word for line in kin_words.POSSESSIVES.values() for word in line.partition(":")[2].split()})
 _OWNERS = rf"(?:the\s)?user['’]s|{'|'.join(_POSSESSIVES)}"
@@ -155,6 +157,8 @@ def _introductions(marked: str) -> Iterator[BearerRole]:
     every = ((found, at > 0) for at, pattern in enumerate(_introducing()) for found in pattern.finditer(marked))
     for found, is_after in every:
         owner, article, noun = found["owner"] or "", found["article"], found["noun"].casefold()
+        if article and not is_after and _LIKED.match(marked, found.end()):
+            continue
         is_own = bool(owner) and (owner.casefold() not in _theirs() or not found.start())
         is_own |= bool(found["user"]) or bool(article and not found["between"] and noun in _relatives())
         if noun in _beasts():
@@ -180,7 +184,8 @@ def _is_definite(article: str, noun: str) -> bool:
 
 
 def _labels(marked: str) -> Iterator[BearerRole]:
-    for found in _labelled().finditer(marked):
+    every = (one for one in _labelled().finditer(marked) if not (one["before"] and _LIKED.match(marked, one.end() + 1)))
+    for found in every:
         labels = ("before", "noun", "group", "owning", "title", "aside")
         before, after, group, owning, title, aside = (found[one].casefold() if found[one] else "" for one in labels)
         kind = _relatives().get(before, "")

@@ -10,6 +10,7 @@ from compiler.plan.lexicon.joined_names import FIRM_ENDS
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import acts
 from compiler.plan.text.words import ADDRESSES, GENERIC, NAMING, PERSONAL, PREDICATES, TITLES
+from store.text.text_cache import cached_by_text
 from store.text.words import STOP_WORDS
 
 _OTHER = (
@@ -82,6 +83,7 @@ def is_new(name: str, text: str) -> bool:
     return name in text and bool(re.search(rf"{_NEW}{called}", text))
 
 
+@cached_by_text(4096)
 def told_apart(text: str) -> frozenset[str]:
     """Return the plain keys of the single words of whose bearer a text says that they are another one than the known one: `he met
     a Dan, not the Dan from before`, `there is another Dan, Dan Reed`.
@@ -149,6 +151,14 @@ def is_acronym_in(name: str, longer_key: str) -> bool:
     """
     is_acronym = len(name) >= _SHORTEST_ACRONYM and name.isalpha() and name.isupper()
     return is_acronym and _adds_more(name, longer_key)
+
+
+def is_compound_of(key: str, name: str) -> bool:
+    """Return whether a name begins with a given name that is joined of the one with this plain key and another: `Marie-Louise` is
+    not `Marie`.
+    """
+    first, hyphen, rest = name.partition(" ")[0].partition("-")
+    return bool(hyphen) and plain_key(first) == key and rest[:1].isupper()
 
 
 def is_partnership(name: str) -> bool:

@@ -42,6 +42,11 @@ _ELIDED = re.compile(
 )
 _AMOUNT = re.compile(r"\d+[.,]\d")
 _LONGEST_UNIT = 3
+_BEFORE_INNS = frozenset(["at", "outside", "behind", "near", "called"])
+_OF_INNS = frozenset(["is", "was", "has", "had", "does", "did", "serves", "closes", "opens", "closed", "opened"])
+_PARTS = frozenset(
+    ["in", "on", "at", "for", "with", "and", "by", "near", "because", "after", "before", "is", "was", "has"]
+)
 _STREET = "St."
 _PARTICLES = frozenset(["den", "der", "ter"])  # `Van der Aa`
 _GOING = "Van"  # a name, `Van Gogh`, or Spanish and Portuguese for `they go`
@@ -58,6 +63,8 @@ def tokens_of(text: str) -> list[str]:
             one.lower() if one == _GOING and following not in _PARTICLES else one
             for one, following in zip(tokens, after, strict=True)
         ]
+    if "and" in tokens and ("the" in tokens or "The" in tokens):
+        tokens = list(_inns_joined(tokens))
     is_street = _STREET in tokens and language_of(text) not in ("german", "french")
     return list(_streets_ended(tokens)) if is_street else tokens
 
@@ -86,6 +93,25 @@ def bare_key(token: str) -> str:
 def capitals(name: str) -> int:
     """Return how many words of a name begin with a capital."""
     return sum(word[0].isupper() for word in name.split())
+
+
+def _inns_joined(tokens: list[str]) -> Iterator[str]:
+    """Yield the tokens; a house that is named after two things is one: `at the Wig and Gown`, `The Wig and Gown has`, and not
+    `the Dayton and Springfield clinics` or `the Alps and Jura`.
+    """
+    at = 0
+    while at < len(tokens):
+        one, joint, other, after = (*tokens[at : at + 4], *[""] * 4)[:4]
+        is_pair = joint == "and" and one.istitle() and other.istitle() and not one.endswith("s")
+        before, ahead = (tokens[place] if place >= 0 else "" for place in (at - 1, at - 2))
+        is_there = (
+            before == "the"
+            and ahead.lower() in _BEFORE_INNS
+            and (not after or not after[0].isalpha() or after in _PARTS)
+        )
+        is_house = is_there or (before == "The" and after in _OF_INNS)
+        yield f"{one} and {other}" if is_pair and is_house else one
+        at += 3 if is_pair and is_house else 1
 
 
 def _streets_ended(tokens: list[str]) -> Iterator[str]:

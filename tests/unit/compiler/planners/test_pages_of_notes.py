@@ -48,6 +48,21 @@ def test_foreign_name_with_the_form_of_a_german_verb_is_no_theme() -> None:
     assert not themes_in("Tim moved to Essen in May.")
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Dinner at the Wig and Gown.", ["Wig and Gown"]),
+        ("The Wig and Gown has hard chairs.", ["Wig and Gown"]),
+        ("The Moor and Aune clinics closed.", ["Moor", "Aune"]),
+        ("Ada: DOCTOR NILS", ["Ada"]),
+        ("Investor Nils Aune wants the numbers.", ["Nils Aune"]),
+        ("Casamento da Luísa em maio.", ["Luísa"]),
+    ],
+)
+def test_name_of_an_inn_or_after_what_somebody_does_and_what_is_shouted(text: str, found: list[str]) -> None:
+    assert names(text) == found
+
+
 def test_lane_for_bikes_is_no_cycling() -> None:
     assert not themes_in("Presupuesto del carril bici: 400 euros.")
     assert not themes_in("The bike lane ends at the pier.")

@@ -91,6 +91,12 @@ def test_region_in_the_name_of_a_race_is_not_its_museum() -> None:
     assert "marathon" not in lines(pages["Fjordane Museum"])
 
 
+def test_compound_given_name_is_not_the_name_that_it_begins_with() -> None:
+    pages = made("User's sister Ada-Lena got a boat.", "Ada wants to close the shop next year.", "Ada mends the nets.")
+    assert "Ada" in pages
+    assert all("shop" not in lines(page) for title, page in pages.items() if title != "Ada")
+
+
 def test_contraction_before_a_name_is_no_owner_of_its_bearer() -> None:
     told = ("Tarka moved the trial to May.", "Tarka sang in the kitchen.")
     pages = made("It's Tarka who fixed the boat.", "That's Tarka, she runs the lab in Bergen.", *told)

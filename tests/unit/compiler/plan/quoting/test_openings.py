@@ -105,6 +105,14 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Rex: Olga once hid my left shoe in the oven", ("Rex: RIP Olga",)),
         ("Olga", "Olga bought a boat with Omar.", ("Tim got a puppy and named it Olga.",)),
         ("Vigo", "Vigo has a long beach.", ("Next time more days in Vigo.",)),
+        ("Olga", "Rui: minha vizinha a Olga vendeu o barco", ("Rui: a Olga achou o meu barco muito longo",)),
+        ("Olga", "Tim's mother-in-law Olga mends nets.", ("Olga bakes cakes and laughs at the pier.",)),
+        ("Olga", "Omar leaves in May, new dean is Olga.", ("Olga wants a list of the boats.",)),
+        ("Olga", "Olga bought a boat with Omar.", ("Omar came, he sings better than Olga (no mention of it)",)),
+        ("Olga", "Tim's parents, Omar and Olga, live in Hove.", ("Olga bought a boat with Omar.",)),
+        ("Olga", "Am Montag kam Trainerin Olga zum Hafen.", ("Olga war gestern lange am Hafen.",)),
+        ("Olga", "Tim's best friend at school is Olga.", ("Olga bought a boat with Omar.",)),
+        ("Vikings", "Tim plays in a team called the Vikings.", ("Omar is the umpire of the Vikings.",)),
     ],
 )
 def test_page_opens_with_what_its_subject_is(name: str, defining: str, others: tuple[str, ...]) -> None:

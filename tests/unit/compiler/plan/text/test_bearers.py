@@ -28,6 +28,7 @@ CHILD = BearerRole(BearerKind.CHILD, "", is_label=True)
         ("Tarka", "A colleague called Tarka left.", {STRANGER}),
         ("Tarka", "Tarka the plumber left.", {BearerRole(BearerKind.STRANGER, "plumber", is_label=True)}),
         ("Tarka", "The nurse Tarka left.", {STRANGER._replace(is_label=True)}),
+        ("Tarka", "The nurse Tarka likes is here.", set()),
         ("Tarka", "A vizinha Tarka saiu.", {STRANGER._replace(is_label=True)}),
         ("Tarka", "A neighbour Tarka left.", {STRANGER}),
         ("Tarka", "Tarka is a nurse.", set()),
