@@ -41,11 +41,12 @@ from sidecar.turn.profile import Profile, merge, parse_layer
 from sidecar.turn.receipt.receipt_rows import read_features, whole_row, written_features
 from store.text.texts import hash_named, short_hash, text_name
 
-VERSION = 4
+VERSION = 5
 """The version of the rendering rules. An older receipt is replayed by the current rules, and the difference notes it."""
 
 _AS_THEY_ARE = ("header", "position", "group", "section", "is_pinned", "authority", "unsigned_chars")
 _BEFORE_SPEND = {"spend": "full"}  # receipts of earlier releases have no `spend`: they used all the room
+_WITH_FOLLOW_UPS = 5  # from this version on, a message that leans on its thread recalls fewer tokens
 _PLACES = {source: place for place, source in enumerate(Source)}
 
 
@@ -155,7 +156,8 @@ def _prospects_of(details: Mapping[str, Any]) -> MessageReading | None:
     row = details.get("reading")
     if not row or "asks" not in row:
         return None
-    return MessageReading((), (), row["leaning"], row["asks"], row["holds"])
+    leaning = row["leaning"] if details["version"] >= _WITH_FOLLOW_UPS else 0.0
+    return MessageReading((), (), leaning, row["asks"], row["holds"])
 
 
 def _reading(reading: MessageReading | None, texts: _Texts) -> dict[str, Any] | None:

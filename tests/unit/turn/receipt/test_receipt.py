@@ -14,13 +14,14 @@ from sidecar.runtime.errors import TextsDropped
 from sidecar.turn.candidates import Features
 from sidecar.turn.fitting.fitting import Fitting, fit
 from sidecar.turn.items import Decision, Form, HistorySummary, Ref, Source, SourceReport, Status
+from sidecar.turn.message.reading import MessageReading
 from sidecar.turn.profile import merge, parse_layer
 from sidecar.turn.ranking.rank import NAMES
 from sidecar.turn.receipt.difference import Change, compare
 from sidecar.turn.receipt.receipt import ReceiptInputs, replay, text_hashes, write
 from sidecar.turn.receipt.receipt_rows import decided_items
 from store.text.texts import short_hash, signatures, text_hash, text_name
-from tests.support.turn.turn_cases import METER, a_call, a_fitting, a_profile, a_result, a_turn, an_item
+from tests.support.turn.turn_cases import METER, a_call, a_fitting, a_profile, a_result, a_turn, an_item, kept_ids
 
 ASKED = ReceiptInputs(
     "Where does Anna live?", {"agent_id": "mara", "model_id": "gpt-4o"}, "template:default@3", "key-1", 1.25
@@ -80,7 +81,7 @@ def test_replay_finds_the_repetitions_of_texts_below_a_heading_as_the_turn_did()
 
 def test_receipt_has_the_question_and_the_profile_in_force() -> None:
     receipt = receipt_of(QUESTION)
-    assert receipt["version"] == 4
+    assert receipt["version"] == 5
     assert receipt["asked"] == {
         "agent_id": "mara",
         "model_id": "gpt-4o",
@@ -169,9 +170,25 @@ def test_receipt_of_earlier_rules_is_replayed_with_a_note_that_bytes_may_differ(
     difference = compare(earlier, receipt_of(again))
     assert (difference.changes, difference.first_changed_zone) == ((), "")
     assert (
-        difference.note == "the earlier context was rendered by version 1 of the rules and the later one by version 4"
+        difference.note == "the earlier context was rendered by version 1 of the rules and the later one by version 5"
     )
     assert not compare(written, receipt_of(again)).note
+
+
+def test_follow_up_of_an_earlier_receipt_recalls_as_much_as_it_did() -> None:
+    judged = Features(holds=1.0)
+    items = [an_item(f"m{n}", f"fact{n} " * 500, relevance=0.4, features=judged) for n in range(8)]
+    profile = a_profile(spend="balanced")
+    question = a_fitting(*items, profile=profile, window_tokens=32_000, reading=MessageReading(("why?",), leaning=1.0))
+    free = replace(question, reading=MessageReading(("why?",)))
+    fitted, bounded = fit(free, METER), fit(question, METER)
+    assert len(kept_ids(bounded)) < len(kept_ids(fitted)) == 8
+    for version, turn, leaning in ((4, fitted, 1.0), (5, bounded, 1.0)):
+        written, texts = write(ASKED, question, turn)
+        earlier = json.loads(json.dumps(written | {"version": version}))
+        assert earlier["reading"]["leaning"] == leaning
+        again = fit(replay(earlier, texts, fence_tag=question.fence_tag), METER)
+        assert kept_ids(again) == kept_ids(turn)
 
 
 def test_row_leaves_out_what_is_nothing_and_is_read_whole() -> None:
