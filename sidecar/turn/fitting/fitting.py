@@ -113,8 +113,9 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     """Return the context that fits the question's pool. Raises PoolTooSmall."""
     profile = question.profile
     pool = pool_of(profile, window_tokens=question.window_tokens, spent=question.spent, meter=meter)
-    offers = gather(question.reports, profile, question.seen_item_ids, question.prospects)
     turns = question.history if profile.knobs(Source.THREAD).enabled else ()
+    window = [turn.id for turn in turns]
+    offers = gather(question.reports, profile, question.seen_item_ids, question.prospects, window)
     thread = history.read(sendable(turns, question.fence_tag, meter), meter)
     recall_tokens = min(pool.pool_tokens, profile.recall_tokens or pool.pool_tokens)
     stock = _stock(question, offers, thread, meter, pool_tokens=recall_tokens)

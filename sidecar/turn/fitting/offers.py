@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, lt
 
@@ -32,11 +32,15 @@ class Offers:
 
 
 def gather(
-    reports: Iterable[SourceReport], profile: Profile, seen_item_ids: frozenset[str], prospects: Prospects
+    reports: Iterable[SourceReport],
+    profile: Profile,
+    seen_item_ids: frozenset[str],
+    prospects: Prospects,
+    window: Collection[str] = (),
 ) -> Offers:
     """Return the offers under the profile. The result does not depend on the order of the reports or their items.
 
-    Items that are not worth their tokens are rejected.
+    Items that are not worth their tokens are rejected. `window` are the ids of the turns in the thread's window.
     """
     by_source: dict[Source, list[Item]] = {}
     refused: list[Fate] = []
@@ -59,7 +63,7 @@ def gather(
             ranked = [item for item in ranked if not item.is_pinned]
         admitted = _admitted(source, ranked, profile, seen_item_ids, refused)
         competing += _worth_it(source, admitted, profile, prospects, refused)
-    competing = _within_bound(competing, profile.rule, prospects.leaning, refused)
+    competing = _within_bound(competing, profile.rule, prospects.leaning, frozenset(window), refused)
     if len(competing) > profile.max_items:
         chosen = best(competing, profile.max_items)
         rejected = Counter(map(id, competing)) - Counter(map(id, chosen))
@@ -130,12 +134,16 @@ def _worth_it(
     return kept
 
 
-def _within_bound(items: list[Item], rule: SpendRule, leaning: float, refused: list[Fate]) -> list[Item]:
+def _within_bound(
+    items: list[Item], rule: SpendRule, leaning: float, window: frozenset[str], refused: list[Fate]
+) -> list[Item]:
     """Return the items that a message may recall that leans on its thread, best worth first up to `SpendRule.judged_tokens`.
 
-    An item past the bound is skipped, and its fate added to `refused`. Items that cannot be judged stay (see `_worth_it`).
+    An item past the bound is skipped, and its fate added to `refused`. Items that cannot be judged stay (see `_worth_it`), and so
+    do turns of the window, which are sent anyway and take nothing of the bound.
     """
     judged = [item for item in items if item.features is not None and item.source is not Source.WORKSPACE]
+    judged = [item for item in judged if item.source is not Source.THREAD or item.id not in window]
     if not leaning or not rule.least_worth or not judged:
         return items
     worth = item_worths(judged, relevances(judged))

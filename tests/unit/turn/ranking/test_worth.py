@@ -171,6 +171,18 @@ def test_follow_up_keeps_workspace_files_and_what_cannot_be_judged() -> None:
     assert {"file", "tool"} <= {item.id for item in recalled(*judged, file, tool, leaning=1.0)}
 
 
+def test_turns_of_the_window_take_nothing_of_what_a_follow_up_may_recall() -> None:
+    judged = Features(holds=1.0)
+    turns = [a_turn(n, "user", f"said{n} " * 400) for n in range(1, 5)]
+    said = [an_item(turn.id, turn.text, Source.THREAD, relevance=0.9, features=judged) for turn in turns]
+    told = [an_item(f"m{n}", f"fact{n} " * 100, relevance=0.3, features=judged) for n in range(12)]
+    reading = MessageReading(("and why?",), leaning=1.0)
+    question = a_fitting(*said, *told, profile=a_profile(spend="balanced"), history=turns, window_tokens=64_000)
+    kept = kept_ids(fit(replace(question, reading=reading), METER))
+    assert {*kept} == {item.id for item in told}
+    assert len(recalled(*told, *said, leaning=1.0)) < len(told)
+
+
 def test_worth_is_relevance_times_holds_over_the_root_of_the_tokens() -> None:
     assert worth(0.3, "x" * 400) == pytest.approx(0.03)
     assert worth(0.3, "x" * 400, 0.5) == pytest.approx(0.03 / 2)
