@@ -387,7 +387,8 @@ def _with_conversation(findings: Findings, conversation: Recent) -> Findings:
 def _question(source: Source, request: FanOutQuery) -> KeptQuestion:
     query = request.query
     moments = () if query.is_now else (f"as of {query.as_of}", f"known at {query.known_at}")
-    text = " ".join((*query.text.casefold().split(), *query.thread_words, *moments, str(query.now.tzinfo)))
+    days = [str(query.now.tzinfo), *(start.isoformat() for start, _ in query.times)]
+    text = " ".join((*query.text.casefold().split(), *query.thread_words, *moments, *days))
     return (source, request.scope, request.profile_version, query.template_id, query.agent_id, query.space_id, text)
 
 

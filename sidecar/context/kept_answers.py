@@ -12,7 +12,7 @@ from sidecar.turn.items import Source, SourceReport, Status
 from store.scope import Scope
 
 KeptQuestion = tuple[Source, Scope, str, str, str, str, str]
-"""The cache key: source, scope, profile version, template, agent, space and folded text of the message."""
+"""The cache key: source, scope, profile version, template, agent, space, and folded text of the message with its days."""
 
 _STALE_AFTER_S = 60.0
 _STALE_ANSWERS = 512

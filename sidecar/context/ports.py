@@ -79,6 +79,12 @@ class SourceQuery:
         """The thread's words that are searched too, each with its weight; empty if the message is read without its thread."""
         return self.reading.thread.weights if self.reading and self.reading.thread else {}
 
+    @property
+    def times(self) -> tuple[tuple[datetime, datetime], ...]:
+        """The half-open ranges of time whose texts are searched too; empty if the message does not ask for days."""
+        asked = self.reading.periods if self.reading and self.reading.asks_for_days else ()
+        return times_of(asked, self.now.tzinfo)
+
     def wanted(
         self, limit: int, *, without: Collection[str] = (), answers: bool = False, probe: bool = False
     ) -> RecallQuery:
@@ -94,9 +100,8 @@ class SourceQuery:
         embedder_no, vectors = (self.meaning.embedder_no, self.meaning.vectors) if self.meaning else (0, ())
         towards_answers = self.meaning.answers if self.meaning and answers else ()
         probing = self.meaning.probe if self.meaning and probe else ""
-        times = times_of(self.reading.periods, self.now.tzinfo) if self.reading and self.reading.asks_for_days else ()
         return RecallQuery(
-            (*own, *of_thread), limit, embedder_no, (*vectors, *towards_answers), weights, probing, times
+            (*own, *of_thread), limit, embedder_no, (*vectors, *towards_answers), weights, probing, self.times
         )
 
 

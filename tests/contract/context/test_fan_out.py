@@ -6,10 +6,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -18,6 +19,7 @@ from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, Sourc
 from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
+from sidecar.turn.message.reading import read
 from sidecar.turn.profile import LOCAL_DEADLINE_MS, merge, parse_layer
 from store.errors import DatabaseBusy
 from store.scope import Scope
@@ -393,6 +395,18 @@ async def test_recent_answer_to_the_same_question_replaces_a_failing_source() ->
     assert _memory_status(stale) is Status.STALE
     another = replace(asking(), query=replace(QUERY, text="who?"))
     assert _memory_status(await fan_out.ask(another)) is Status.ERROR
+
+
+async def test_recent_answer_of_another_day_or_time_zone_replaces_nothing() -> None:
+    message = "What did I say yesterday?"
+    at = datetime(2026, 5, 1, 23, 59, 50, tzinfo=UTC)
+    for now in (at, at + timedelta(seconds=20), at.astimezone(ZoneInfo("Europe/Berlin"))):
+        fan_out = fan_out_of(memory=once(SourceAnswer((an_item(),))))
+        for moment in (at, now):
+            reading = read(message, today=moment.date())
+            query = replace(QUERY, text=message, now=moment, reading=reading)
+            status = _memory_status(await fan_out.ask(replace(asking(), query=query)))
+        assert status is (Status.STALE if now is at else Status.ERROR)
 
 
 async def test_recent_answer_is_cut_and_judged_by_the_current_limits() -> None:
