@@ -37,20 +37,22 @@ _DAYS_AGO: Final = {
     "pasado mañana": -2, "après-demain": -2, "後天": -2, "后天": -2, "明後日": -2,
     "this morning": 0, "this afternoon": 0, "this evening": 0, "tonight": 0, "ce matin": 0, "ce soir": 0, "今朝": 0,
     "day before yesterday": 2, "yesterday": 1, "gestern": 1, "ontem": 1, "ayer": 1, "hier": 1, "昨日": 1, "昨天": 1,
-    "vorgestern": 2, "anteontem": 2, "anteayer": 2, "antes de ayer": 2, "avant-hier": 2, "一昨日": 2, "前天": 2,
+    "vorgestern": 2, "antes de ontem": 2, "anteontem": 2, "anteayer": 2, "antes de ayer": 2, "avant-hier": 2,
+    "一昨日": 2, "前天": 2, "大前天": 3,
 }  # fmt: skip
-_NIGHTS_AGO: Final = {"last night": 1, "letzte nacht": 1, "anoche": 1, "昨夜": 1, "昨晚": 1}
+_NIGHTS_AGO: Final = {"last night": 1, "letzte nacht": 1, "antes de anoche": 2, "anoche": 1, "昨夜": 1, "昨晚": 1}
 _WITH_HIER_AS_HERE: Final = frozenset(["de", "nl"])
 _WEEKS_AGO: Final = {
-    "this week": 0, "diese woche": 0, "esta semana": 0, "cette semaine": 0, "今週": 0, "这周": 0,
-    "last week": 1, "letzte woche": 1, "letzten woche": 1, "vorige woche": 1, "vorigen woche": 1,
-    "semana passada": 1, "semana pasada": 1, "semaine dernière": 1, "先週": 1, "上周": 1,
-    "next week": -1, "nächste woche": -1, "nächsten woche": -1, "próxima semana": -1, "semana que vem": -1,
+    "this week": 0, "diese woche": 0, "dieser woche": 0, "esta semana": 0, "cette semaine": 0, "今週": 0, "这周": 0,
+    "last week": 1, "letzte woche": 1, "letzten woche": 1, "letzter woche": 1, "vorige woche": 1, "vorigen woche": 1,
+    "semana passada": 1, "semana pasada": 1, "semaine dernière": 1, "先週": 1, "上周": 1, "上上周": 2,
+    "next week": -1, "nächste woche": -1, "nächsten woche": -1, "nächster woche": -1, "próxima semana": -1, "semana que vem": -1,
     "semaine prochaine": -1, "来週": -1, "下周": -1,
 }  # fmt: skip
 _MONTHS_AGO: Final = {
     "this month": 0, "diesen monat": 0, "este mês": 0, "este mes": 0, "ce mois": 0, "今月": 0, "这个月": 0,
     "last month": 1, "letzten monat": 1, "mês passado": 1, "mes pasado": 1, "mois dernier": 1, "先月": 1, "上个月": 1,
+    "上上个月": 2,
     "next month": -1, "nächsten monat": -1, "próximo mês": -1, "próximo mes": -1, "mois prochain": -1, "来月": -1, "下个月": -1,
 }  # fmt: skip
 _WEEKENDS_AGO: Final = {
@@ -109,10 +111,11 @@ _LAST_WEEKDAY = re.compile(
     rf"\b(?:last|past|letzte[nr]?|vorige[nr]?|vergangene[nr]?|pasado|últim[ao]) {_WEEKDAY.format('after')}\b(?! (?:of|in|im)\b)"
     rf"|\b{_WEEKDAY.format('before')}(?:-feira)? (?:pasado|passad[ao]|dernier)\b"
 )
-# Without another word for a time, such a day is the latest one before today.
+# Without another word for a time, such a day is the latest one before today; with "this", it is that of this week.
+_NOT_NEXT = r"\b(?! (?:of|in|im|que viene|que vem|próxim[ao]|prochain)\b)"
 _ON_WEEKDAY = re.compile(
-    rf"\b(?:on|am|el|no|le|this|diesen|este|ce) {_WEEKDAY.format('day')}\b(?! (?:of|in|im)\b)"
-    rf"|\b(?:na|esta) {_WEEKDAY.format('feira')}-feira\b"
+    rf"\b(?:on|am|el|no|le|(?P<this>this|diesen|este|ce)) {_WEEKDAY.format('day')}{_NOT_NEXT}"
+    rf"|\b(?:na|(?P<esta>esta)) {_WEEKDAY.format('feira')}-feira{_NOT_NEXT}"
 )
 _COUNTS: Final = {name: count for count, names in enumerate(_NUMBERS, 1) for name in names.split(",")}
 _UNIT_DAYS: Final = {name: days for days, names in _UNITS.items() for name in names.split()}
@@ -208,7 +211,7 @@ def read_periods(text: str, today: date) -> tuple[tuple[Period, ...], str]:
             found += _dated(match, today)
         rest = pattern.sub(lambda match: " " if _is_month(match) else match[0], rest)
     for pattern, period_of in (
-        (_YEAR_ALONE, _named_year), (_RELATIVE, _relative), (_LAST_WEEKDAY, _latest), (_AGO, _ago), (_ON_WEEKDAY, _latest)
+        (_YEAR_ALONE, _named_year), (_RELATIVE, _relative), (_LAST_WEEKDAY, _latest), (_AGO, _ago), (_ON_WEEKDAY, _on)
     ):  # fmt: skip
         if pattern is _ON_WEEKDAY and found:
             continue
@@ -261,6 +264,14 @@ def _latest(match: re.Match[str], today: date) -> Period:
     """Return the latest such day of the week before today."""
     weekday = _WEEKDAY_OF[next(filter(None, match.groups()))]
     return _day(today, (today.weekday() - weekday - 1) % 7 + 1)
+
+
+def _on(match: re.Match[str], today: date) -> Period:
+    """Return the latest such day before today, or with "this" that of the present week."""
+    named = match.groupdict()
+    if not (named["this"] or named["esta"]):
+        return _latest(match, today)
+    return _day(today, today.weekday() - _WEEKDAY_OF[named["day"] or named["feira"]])
 
 
 def _ago(match: re.Match[str], today: date) -> Period:

@@ -81,6 +81,17 @@ TODAY = date(2026, 11, 21)
         ("no próximo mês", "2026-12-01", "2026-12-31"),
         ("next year", "2027-01-01", "2027-12-31"),
         ("am 3.10.", "2026-10-03", "2026-10-03"),
+        ("o que eu disse antes de ontem", "2026-11-19", "2026-11-19"),
+        ("antes de anoche", "2026-11-19", "2026-11-20"),
+        ("大前天我说了什么", "2026-11-18", "2026-11-18"),
+        ("上上周我说了什么", "2026-11-02", "2026-11-08"),
+        ("上上个月", "2026-09-01", "2026-09-30"),
+        ("am Montag letzter Woche", "2026-11-09", "2026-11-15"),
+        ("am Montag nächster Woche", "2026-11-23", "2026-11-29"),
+        ("this Friday", "2026-11-20", "2026-11-20"),
+        ("this Sunday", "2026-11-22", "2026-11-22"),
+        ("este domingo", "2026-11-22", "2026-11-22"),
+        ("esta sexta-feira", "2026-11-20", "2026-11-20"),
     ],
 )
 def test_time_in_a_question_is_read_as_days(text: str, first: str, last: str) -> None:
@@ -107,6 +118,10 @@ def test_time_in_a_question_is_read_as_days(text: str, first: str, last: str) ->
         "Release 3.10. is out",
         "on the second attempt",
         "na segunda reunião",
+        "el martes que viene",
+        "na terça-feira que vem",
+        "le lundi prochain",
+        "el lunes próximo",
     ],
 )
 def test_text_without_a_time_yields_none(text: str) -> None:
