@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from sidecar.turn.candidates import Candidates
 from sidecar.turn.message.reading import Reading
 from sidecar.turn.ranking.rank import Ranked
+from sidecar.turn.ranking.worth import RULES, Spend, estimated_tokens
 
 OF_DAY: Final = 0.05
 """The least relevance of a text of the day that a message asks for: below that of texts of any day that match its words."""
 
 _PERSONAL: Final = 1.0
+_LABEL_TOKENS, _ROUNDED_UP = 16, 1.01  # before a turn stands its speaker's name
 _FOUND: Final = 0.5  # how far such a text speaks for that the message asks for something
 
 
@@ -36,6 +38,21 @@ def relevances_of_days(ranked: Ranked, reading: Reading, candidates: Sequence[Ca
     """Return the relevances that tell whether a message finds what it asks for: those of the texts on the asked days, if any."""
     stands = stand_on_days(reading, candidates)
     return [max(relevance, _FOUND) for relevance, is_asked in zip(ranked.relevances, stands, strict=False) if is_asked]
+
+
+def worth_of_days(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates], asks: float) -> Ranked:
+    """Return the texts on the asked days as just worth their tokens, if the message asks for anything of the user's own life.
+
+    So they come after all other texts that are worth theirs. Such a question has few words, which tell little of whether a kind
+    of text holds its answer.
+    """
+    rule, stands = RULES[Spend.BALANCED], stand_on_days(reading, candidates)
+    if asks < rule.least_asking or reading.personal < _PERSONAL or not stands.any():
+        return ranked
+    tokens = estimated_tokens([text for one in candidates for text in one.texts]) + _LABEL_TOKENS
+    least = _ROUNDED_UP * rule.least_worth * np.sqrt(tokens) / (asks * np.maximum(ranked.relevances, OF_DAY))
+    held = np.maximum(ranked.held, np.where(stands > 0, np.minimum(least, 1.0), 0.0))
+    return replace(ranked, held=held.round(4).tolist())
 
 
 def likeness_of_day(reading: Reading) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, repeat
 from operator import neg
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from sidecar.turn.items import Item, Source, SourceReport, columns_of, items_of
 from sidecar.turn.message.personal import OF_A_NAME, hold_name
 from sidecar.turn.message.reading import Prospects, Reading
 from sidecar.turn.message.wording import word_shares
-from sidecar.turn.ranking.days import likeness_of_day, of_days, relevances_of_days, stand_on_days
+from sidecar.turn.ranking.days import likeness_of_day, of_days, relevances_of_days, stand_on_days, worth_of_days
 from sidecar.turn.ranking.likeness import (
     BARS,
     aloofness,
@@ -56,15 +57,19 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     fit = [_levelled(one, reading) for one in offered]
     ranked = of_days(rank(reading, fit), reading, fit)
     likenesses = likenesses_of(ranked, reading, fit)
-    judgements = zip(ranked.relevances, ranked.features(with_lenience(likenesses, ranked, reading, fit)), strict=True)
+    best_likeness = likest(likenesses, fit) if reading.has_vector else share_held(fit) / 2
+    asks_by = partial(
+        asking, reading.score, likeness=best_likeness, leaning=ranked.leaning, has_vector=reading.has_vector
+    )
+    asked = relevances_of_days(ranked, reading, fit)
+    worthy = worth_of_days(ranked, reading, fit, asks_by(asked)) if asked else ranked
+    judgements = zip(ranked.relevances, worthy.features(with_lenience(likenesses, ranked, reading, fit)), strict=True)
     judgements_of = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in offered}
     ordered = tuple(_ordered(report, judgements_of.get(id(report.candidates), {})) for report in reports)
-    relevances = relevances_of_days(ranked, reading, fit) or [
+    relevances = asked or [
         item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items
     ]
-    best_likeness = likest(likenesses, fit) if reading.has_vector else share_held(fit) / 2
-    asks = asking(reading.score, relevances, best_likeness, ranked.leaning, has_vector=reading.has_vector)
-    return Judged(ordered, Prospects(asks, ranked.holds, ranked.leaning))
+    return Judged(ordered, Prospects(asks_by(relevances), ranked.holds, ranked.leaning))
 
 
 def _levelled(one: Candidates, reading: Reading) -> Candidates:
