@@ -202,6 +202,7 @@ TABLE: Mapping[type[Exception], Row] = {
     ingest.NotMemories: Row(Code.INVALID_ARGUMENT, "NOT_MEMORIES"),
     ingest.NotConversations: Row(Code.INVALID_ARGUMENT, "NOT_CONVERSATIONS"),
     ingest.UnreadableExport: Row(Code.INVALID_ARGUMENT, "UNREADABLE_EXPORT"),
+    ingest.NewerExport: Row(Code.INVALID_ARGUMENT, "NEWER_EXPORT"),
     ingest.TooLarge: Row(Code.INVALID_ARGUMENT, "DOCUMENT_TOO_LARGE"),
     ingest.UnreadablePath: Row(Code.INVALID_ARGUMENT, "UNREADABLE_PATH"),
     InvalidExternalId: Row(Code.INVALID_ARGUMENT, "INVALID_ID"),
