@@ -63,6 +63,9 @@ _WORD = re.compile(r"\w+")
 _MARKS: Final = ".,;:!?()[]…\"“”'’¿¡"
 _POSSESSIVE = re.compile(r"['’]s?$")
 _KATAKANA: Final = re.compile("[\u30a1-\u30fa\u30fc]+")
+_KANA: Final = re.compile(
+    "[\u3041-\u30fa]"
+)  # in all Japanese, and in no Chinese, whose surnames have one sign before 先生
 _HONOURED: Final = re.compile(
     "([\u3400-\u9fff々]{2,6}|[\u30a1-\u30fa\u30fc]{2,12})(?:さん|さま|様|ちゃん|くん|君|氏|先生)"
 )
@@ -271,7 +274,7 @@ def _names(text: str, named: Collection[str]) -> tuple[tuple[str, ...], ...]:
     written = text.split()
     if not _GERMAN.isdisjoint(map(str.lower, written)):
         return ()
-    for match in _HONOURED.finditer(text):
+    for match in _HONOURED.finditer(text) if _KANA.search(text) else ():
         # Nothing separates a name from the word before it ("昨日田中さん"), but most surnames have two signs.
         name = match[1] if _KATAKANA.fullmatch(match[1]) else match[1][-2:]
         if not any(name in word or word in name for word in map(fold, named)):

@@ -242,6 +242,12 @@ def test_speakers_are_named_in_scripts_without_spaces(message: str, named: set[s
 def test_japanese_names_with_a_form_of_address_are_names() -> None:
     assert reading("昨日、佐々木さんとマリアちゃんは来た？").names == (("々木",), ("マリ", "リア"))
     assert reading("奥さんとお母さんの誕生日は？").names == ()
+    assert reading("田中先生の予定は？").names == (("田中",),)
+
+
+@pytest.mark.parametrize("message", ["昨天王先生说了什么？", "请问陈先生什么时候到？", "我的先生喜欢喝什么？"])
+def test_chinese_words_before_a_form_of_address_are_no_name(message: str) -> None:
+    assert reading(message).names == ()
 
 
 def test_asker_before_a_full_width_colon_does_not_change_the_reading() -> None:
