@@ -63,9 +63,8 @@ _WORD = re.compile(r"\w+")
 _MARKS: Final = ".,;:!?()[]…\"“”'’¿¡"
 _POSSESSIVE = re.compile(r"['’]s?$")
 _KATAKANA: Final = re.compile("[\u30a1-\u30fa\u30fc]+")
-_KANA: Final = re.compile(
-    "[\u3041-\u30fa]"
-)  # in all Japanese, and in no Chinese, whose surnames have one sign before 先生
+# In all Japanese, and in no Chinese, where a surname of one sign stands before 先生.
+_KANA: Final = re.compile("[\u3041-\u30fa]")
 _HONOURED: Final = re.compile(
     "([\u3400-\u9fff々]{2,6}|[\u30a1-\u30fa\u30fc]{2,12})(?:さん|さま|様|ちゃん|くん|君|氏|先生)"
 )
