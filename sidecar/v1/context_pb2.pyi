@@ -166,7 +166,7 @@ class AssembleContextRequest(_message.Message):
     """How much of the assembly the answer contains; absent means all of it. The receipt always contains all."""
     time_zone: _builtins.str
     """The user's time zone by its IANA name, such as America/Los_Angeles: recalled texts are dated in it, and days in the message
-    are its days ("yesterday evening"). Empty means UTC.
+    are its days ("yesterday evening"). Empty means UTC. A text of midnight in UTC has a day without a time, and keeps its day.
     """
     @_builtins.property
     def system(self) -> Global___Spent:

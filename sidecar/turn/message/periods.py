@@ -9,7 +9,8 @@ import re
 from calendar import isleap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from itertools import chain
 from typing import Final
 
 from store.text.languages import language_of
@@ -182,20 +183,24 @@ class Period:
 
 
 def day_of(moment: datetime, zone: tzinfo | None) -> date:
-    """Return the day of an instant in the user's time zone."""
+    """Return the day of an instant in the user's time zone. Midnight in UTC is a day without a time, and keeps that day."""
     try:
-        return moment.astimezone(zone).date()
+        is_day = not (moment.second or moment.microsecond) and moment.astimezone(UTC).time() == time.min
+        return moment.astimezone(UTC if is_day else zone).date()
     except OverflowError:  # at an end of the calendar
         return moment.date()
 
 
 def times_of(periods: Iterable[Period], zone: tzinfo | None) -> tuple[tuple[datetime, datetime], ...]:
-    """Return the half-open ranges of time that the periods take in the user's time zone."""
-    return tuple(
-        (datetime.combine(first, time.min, zone), datetime.combine(last + timedelta(1), time.min, zone))
-        for period in periods
-        for first, last in period.ranges()
-    )
+    """Return the half-open ranges of time in which the texts of the periods' days are (see `day_of`)."""
+    return tuple(chain.from_iterable(_times(*days, zone) for period in periods for days in period.ranges()))
+
+
+def _times(first: date, last: date, zone: tzinfo | None) -> Iterator[tuple[datetime, datetime]]:
+    start, midnight = datetime.combine(first, time.min, zone), datetime.combine(first, time.min, UTC)
+    yield start, datetime.combine(last + timedelta(1), time.min, zone)
+    if midnight < start:  # west of UTC
+        yield midnight, midnight + timedelta(microseconds=1)
 
 
 def named_in(text: str, today: date) -> tuple[Period, ...]:

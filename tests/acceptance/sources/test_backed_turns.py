@@ -32,7 +32,7 @@ from tests.support.served.turns import THREAD, asking, assembled, explained, fil
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 OWNER, ACTOR, BANK = "ada", "user-4711", "ada-2024"
-NOW = datetime(2026, 5, 1, tzinfo=UTC)
+NOW = datetime(2026, 5, 1, 0, 30, tzinfo=UTC)
 NAMESPACE = f"/strategies/semantic-1/actors/{ACTOR}"
 MORE = """
 [[bedrock_knowledge]]

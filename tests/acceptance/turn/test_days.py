@@ -129,6 +129,9 @@ async def test_message_that_asks_for_no_day_does_not_search_one(world: tuple[Sit
         ("Europe/Berlin", "2026-10-26T09:00", "What did I say yesterday?", "2026-10-25T22:30", "2026-10-25"),
         ("Europe/Berlin", "2026-03-29T22:30", "What did I say yesterday?", "2026-03-28T23:30", "2026-03-29"),
         ("", "2026-10-14T01:00", "What did I say yesterday?", "2026-10-13T04:00", "2026-10-13"),
+        # Midnight in UTC is that of a text with a day alone.
+        ("America/Bogota", "2026-10-14T15:00", "What did I say yesterday?", "2026-10-13T00:00", "2026-10-13"),
+        ("Asia/Tokyo", "2026-10-14T01:00", "What did I say yesterday?", "2026-10-13T00:00", "2026-10-13"),
     ],
 )
 async def test_days_are_those_of_the_users_time_zone(

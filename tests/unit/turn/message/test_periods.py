@@ -183,6 +183,13 @@ def test_words_that_name_a_period_are_left_out(text: str, rest: str) -> None:
 def test_days_and_times_follow_the_time_zone() -> None:
     late, berlin = datetime(2026, 10, 24, 23, 0, tzinfo=UTC), ZoneInfo("Europe/Berlin")
     assert (day_of(late, UTC), day_of(late, berlin)) == (date(2026, 10, 24), date(2026, 10, 25))
+    for zone in ("America/Los_Angeles", "Pacific/Kiritimati"):
+        midnight, asked = (
+            datetime(2026, 10, 25, tzinfo=UTC),
+            times_of(named_in("on 25 October 2026", TODAY), ZoneInfo(zone)),
+        )
+        assert day_of(midnight, ZoneInfo(zone)) == date(2026, 10, 25), "it stands for a day without a time"
+        assert any(start <= midnight < end for start, end in asked), zone
     last = datetime.max.replace(tzinfo=UTC)
     assert day_of(last, ZoneInfo("Pacific/Auckland")) == date(9999, 12, 31)
     ((start, end),) = times_of(named_in("on 25 October 2026", TODAY), berlin)
