@@ -14,6 +14,8 @@ from sidecar.turn.profile import Profile
 from sidecar.turn.ranking.likeness import unlike
 from sidecar.turn.ranking.worth import Spend, SpendRule, estimated_tokens
 
+_WRITTEN_TOKENS = 12  # for an item's mark and its header with the day, which few items share
+
 _fault, _is_pinned, _rank = map(attrgetter, ("fault", "is_pinned", "rank"))
 
 
@@ -147,7 +149,7 @@ def _within_bound(
     if not leaning or not rule.least_worth or not judged:
         return items
     worth = item_worths(judged, relevances(judged))
-    tokens = estimated_tokens([item.text for item in judged])
+    tokens = estimated_tokens([item.text for item in judged]) + _WRITTEN_TOKENS
     bound, taken, past = rule.judged_tokens(leaning), 0.0, set[int]()
     for place in sorted(range(len(judged)), key=lambda place: (-worth[place], judged[place].id)):
         if taken + tokens[place] > bound:
