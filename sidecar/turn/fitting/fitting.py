@@ -114,9 +114,9 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     profile = question.profile
     pool = pool_of(profile, window_tokens=question.window_tokens, spent=question.spent, meter=meter)
     turns = question.history if profile.knobs(Source.THREAD).enabled else ()
-    window = [turn.id for turn in turns]
-    offers = gather(question.reports, profile, question.seen_item_ids, question.prospects, window)
     thread = history.read(sendable(turns, question.fence_tag, meter), meter)
+    recent_ids = thread.recent_ids(profile.history_tail_tokens)
+    offers = gather(question.reports, profile, question.seen_item_ids, question.prospects, recent_ids)
     recall_tokens = min(pool.pool_tokens, profile.recall_tokens or pool.pool_tokens)
     stock = _stock(question, offers, thread, meter, pool_tokens=recall_tokens)
     # A ratio learned from usage reports may make the notice too large for the smallest pool; then no item goes in either.

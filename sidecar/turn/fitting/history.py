@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from sidecar.turn.fitting.cut import CUT_MARK, cut_middle
@@ -33,6 +34,12 @@ class History:
     def exchange_tokens(self) -> int:
         """The tokens of the whole last exchange."""
         return sum(unit.tokens for unit in self.exchange)
+
+    def recent_ids(self, tail_tokens: int) -> frozenset[str]:
+        """Return the ids of the last exchange's turns and of those before it that a tail of so many tokens holds."""
+        sizes = accumulate(unit.tokens for unit in self.older)
+        tail = [unit for unit, tokens in zip(self.older, sizes, strict=True) if tokens <= tail_tokens]
+        return frozenset(turn.id for unit in (*self.exchange, *tail) for turn in unit.turns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, lt
 
@@ -38,11 +38,11 @@ def gather(
     profile: Profile,
     seen_item_ids: frozenset[str],
     prospects: Prospects,
-    window: Collection[str] = (),
+    recent_ids: frozenset[str] = frozenset(),
 ) -> Offers:
     """Return the offers under the profile. The result does not depend on the order of the reports or their items.
 
-    Items that are not worth their tokens are rejected. `window` are the ids of the turns in the thread's window.
+    Items that are not worth their tokens are rejected. `recent_ids` are those of the recent turns.
     """
     by_source: dict[Source, list[Item]] = {}
     refused: list[Fate] = []
@@ -65,7 +65,7 @@ def gather(
             ranked = [item for item in ranked if not item.is_pinned]
         admitted = _admitted(source, ranked, profile, seen_item_ids, refused)
         competing += _worth_it(source, admitted, profile, prospects, refused)
-    competing = _within_bound(competing, profile.rule, prospects.leaning, frozenset(window), refused)
+    competing = _within_bound(competing, profile.rule, prospects.leaning, recent_ids, refused)
     if len(competing) > profile.max_items:
         chosen = best(competing, profile.max_items)
         rejected = Counter(map(id, competing)) - Counter(map(id, chosen))
@@ -137,15 +137,16 @@ def _worth_it(
 
 
 def _within_bound(
-    items: list[Item], rule: SpendRule, leaning: float, window: frozenset[str], refused: list[Fate]
+    items: list[Item], rule: SpendRule, leaning: float, recent_ids: frozenset[str], refused: list[Fate]
 ) -> list[Item]:
-    """Return the items that a message may recall that leans on its thread, best worth first up to `SpendRule.judged_tokens`.
+    """Return the items that may be recalled for a message that leans on its thread, best worth first up to
+    `SpendRule.judged_tokens`.
 
-    An item past the bound is skipped, and its fate added to `refused`. Items that cannot be judged stay (see `_worth_it`), and so
-    do turns of the window, which are sent anyway and take nothing of the bound.
+    An item past the bound is skipped, and its fate added to `refused`. Items that cannot be judged stay (see `_worth_it`). So do
+    recent turns, which are sent in any case and use nothing of the bound.
     """
     judged = [item for item in items if item.features is not None and item.source is not Source.WORKSPACE]
-    judged = [item for item in judged if item.source is not Source.THREAD or item.id not in window]
+    judged = [item for item in judged if item.source is not Source.THREAD or item.id not in recent_ids]
     if not leaning or not rule.least_worth or not judged:
         return items
     worth = item_worths(judged, relevances(judged))
@@ -156,7 +157,7 @@ def _within_bound(
             past.add(id(judged[place]))
         else:
             taken += tokens[place]
-    reason = f"past the {bound} tokens that a message may recall that leans {leaning:.2f} on its thread"
+    reason = f"past the {bound} tokens that a message leaning {leaning:.2f} on its thread may recall"
     refused += [Fate(item, Decision.BELOW_WORTH, reason) for item in judged if id(item) in past]
     return [item for item in items if id(item) not in past]
 

@@ -160,7 +160,7 @@ def test_message_that_leans_on_its_thread_recalls_less_the_further_it_leans() ->
 def test_what_a_follow_up_may_not_recall_is_refused_with_the_bound() -> None:
     items = [an_item(f"m{n}", f"fact{n} " * 900, relevance=0.4, features=Features(holds=1.0)) for n in range(3)]
     result = fitted_with(*items, reading=MessageReading(("why?",), leaning=1.0))
-    reason = "past the 3000 tokens that a message may recall that leans 1.00 on its thread"
+    reason = "past the 3000 tokens that a message leaning 1.00 on its thread may recall"
     assert [*reasons(result).values()] == [reason]
 
 
@@ -181,6 +181,15 @@ def test_turns_of_the_window_take_nothing_of_what_a_follow_up_may_recall() -> No
     kept = kept_ids(fit(replace(question, reading=reading), METER))
     assert {*kept} == {item.id for item in told}
     assert len(recalled(*told, *said, leaning=1.0)) < len(told)
+
+
+def test_turns_before_the_recent_ones_count_towards_what_a_follow_up_may_recall() -> None:
+    turns = [a_turn(n, "user", f"said{n} " * 400) for n in range(1, 40)]
+    found = [an_item(one.id, one.text, Source.THREAD, relevance=0.9, features=Features(holds=1.0)) for one in turns]
+    question = a_fitting(*found, profile=a_profile(spend="balanced"), history=turns, window_tokens=64_000)
+    result = fit(replace(question, reading=MessageReading(("and why?",), leaning=1.0)), METER)
+    taken = estimated_tokens([fate.item.text for fate in result.fates if fate.form]).sum()
+    assert 0 < taken <= RULES[Spend.BALANCED].follow_up_tokens + question.profile.history_tail_tokens
 
 
 def test_worth_is_relevance_times_holds_over_the_root_of_the_tokens() -> None:
