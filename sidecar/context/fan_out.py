@@ -34,6 +34,7 @@ from store.scope import Scope
 
 log = logging.getLogger(__name__)
 
+_Asked = tuple[asyncio.Task[SourceReport], SourceCall]
 _READ_PAUSES_S = (0.0, 0.05, 0.2)
 _UNWIND_S = 0.005
 # One database serves these sources: probing it is cheap, and a degraded turn is expensive.
@@ -157,7 +158,7 @@ class FanOut:
             if not task.done():  # it may ignore its cancellation and never finish
                 is_late = call.had_fair_time(self._clock())
                 self._settle(call, SourceReport(call.source, Status.TIMEOUT) if is_late else None)
-        answered = {call.source: task for task, call in tasks.items()}
+        answered = {call.source: (task, call) for task, call in tasks.items()}
         reports = [self._collect(source, answered.get(source), request) for source in Source]
         if (items := read_items(pinned)) is not None:
             reports = [with_pinned(report, items) if report.source is Source.MEMORY else report for report in reports]
@@ -232,16 +233,17 @@ class FanOut:
             self._unwinding.add(task)
             task.add_done_callback(self._unwinding.discard)
 
-    def _collect(self, source: Source, task: asyncio.Task[SourceReport] | None, request: FanOutQuery) -> SourceReport:
-        if task is None and source in self._sources and request.profile.knobs(source).enabled:
+    def _collect(self, source: Source, asked: _Asked | None, request: FanOutQuery) -> SourceReport:
+        if asked is None and source in self._sources and request.profile.knobs(source).enabled:
             refused = SourceReport(source, Status.BREAKER_OPEN, reason="its circuit breaker is open after failures")
             return self._kept_answer_or(refused, request)
-        if task is None:
+        if asked is None:
             why = "off in the profile" if source in self._sources else "no backend is set up"
             return SourceReport(source, Status.SKIPPED, reason=why)
+        task, call = asked
         if task.done() and not task.cancelled():
             return task.result()
-        late = SourceReport(source, Status.TIMEOUT, reason=_LATE, attempts=1)
+        late = SourceReport(source, Status.TIMEOUT, reason=_LATE if call.has_begun else _UNBEGUN, attempts=1)
         return self._kept_answer_or(late, request)
 
     async def _report(self, call: SourceCall, request: FanOutQuery) -> SourceReport:

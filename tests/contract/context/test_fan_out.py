@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -245,6 +246,22 @@ async def test_waiting_for_the_database_opens_no_breaker() -> None:
         findings = await fan_out.ask(asking(due_in_s=due_in_s))
         report = next(one for one in findings.reports if one.source is Source.MEMORY)
         assert (report.status, report.reason) == (Status.TIMEOUT, "no connection by the turn's deadline")
+
+
+async def test_query_that_never_began_is_told_so_though_it_ignores_its_cancellation() -> None:
+    release = asyncio.Event()
+
+    class Stubborn(Queued):
+        async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
+            while not release.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await release.wait()
+            return SourceAnswer()
+
+    findings = await beside_the_database(memory=Stubborn()).ask(asking(due_in_s=0.05))
+    release.set()
+    report = next(one for one in findings.reports if one.source is Source.MEMORY)
+    assert (report.status, report.reason) == (Status.TIMEOUT, "no connection by the turn's deadline")
 
 
 async def test_turn_slot_is_released_when_the_built_in_sources_are_done() -> None:
