@@ -139,8 +139,11 @@ class Reading:
 
     @property
     def asks_for_days(self) -> bool:
-        """Whether the message asks for something and names hardly more than days, so that their texts are found too."""
-        return self.is_of_days and self.score > 0
+        """Whether the message names hardly more than days and reads like a question, so that their texts are found too.
+
+        Of a few words in a language that the embedder does not know, the question mark tells more than the score.
+        """
+        return self.is_of_days and (self.score > 0 or _QUESTION.search(self.parts[0].text) is not None)
 
     @property
     def own_parts(self) -> tuple[QuestionPart, ...]:

@@ -217,7 +217,22 @@ def test_the_cache_of_names_holds_no_message() -> None:
 def test_message_that_names_hardly_more_than_days_is_of_them(message: str, is_of_days: bool) -> None:
     assert reading(message).is_of_days is is_of_days
     assert reading(message).asks_for_days is is_of_days
-    assert not replace(reading(message), score=-1.0).asks_for_days
+
+
+@pytest.mark.parametrize(
+    ("message", "score", "asks"),
+    [
+        ("What did I say last Tuesday", 1.0, True),
+        ("See you last Tuesday", -1.0, False),
+        ("¿Qué dije ayer?", -1.0, True),
+        ("昨日何を言った？", -1.0, True),
+        ("What did I say?", 1.0, False),
+    ],
+)
+def test_message_of_days_asks_for_them_by_its_score_or_its_question_mark(
+    message: str, score: float, asks: bool
+) -> None:
+    assert replace(reading(message), score=score).asks_for_days is asks
 
 
 @pytest.mark.parametrize(
