@@ -5,8 +5,7 @@ ModelsError
 ├── UncountableText         a lone surrogate
 ├── TokenizerError
 │   ├── RankFileUnusable
-│   ├── TokenizerPanicked
-│   └── TokenizersDisagree
+│   └── TokenizerPanicked
 ├── EmbedderError
 │   ├── EmbedderUnusable
 │   ├── EmbedderFailed
@@ -79,10 +78,6 @@ class RankFileUnusable(TokenizerError):
 
 class TokenizerPanicked(TokenizerError):
     """The tokenizer failed in its native code; split the text and count the parts."""
-
-
-class TokenizersDisagree(TokenizerError):
-    """The fast tokenizer counts differently from the reference; install both in the pinned versions."""
 
 
 class EmbedderError(ModelsError):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from store.scope import Scope, owner_uuid, tenant_uuid
 
 _sql = queries.load(__file__)
 _K1, _B, _RRF_K = 1.2, 0.75, 60
-
-Order = Callable[[str], Sequence[int]]
 
 
 class Baselines:

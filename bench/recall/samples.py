@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.recall.cases import ADVERSARIAL, Conversation, DocumentQuestion, plain, squash
 from bench.recall.training import Sample
@@ -42,8 +41,6 @@ _EMPTY_POOLS = (("knowledge",), ("thread",))  # pools without an answer, so that
 
 _BESIDE_PAGES = (("thread",), ("thread", "memory"))
 _BESIDE_CHARS = 7_000  # about 2,000 tokens without marks and headers
-
-_Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from bench import corpus, stand_ins
 from bench.calling import AGENT
 from bench.databases import own_database
 from bench.figures import Figure, at_most, plain, quantile
-from models.tokens import meters
+from models.tokens import encodings
 from sidecar.context.assembler import Assembler, Clocks, Lookups, TurnRequest
 from sidecar.context.fan_out import FanOut, FanOutQuery, Findings
 from sidecar.context.fence_keys import FenceKeys
@@ -56,7 +56,7 @@ async def measured(rounds: int) -> list[Figure]:
     async with own_database() as (_, database):
         pools = await open_pools(database.dsn, PoolsConfig())
         await corpus.put_tenant(pools.background, _KNOBS)
-        await asyncio.to_thread(meters.warm)
+        await asyncio.to_thread(encodings.warm)
         calm_collector()
         known = await _turns_ms(pools, stand_ins.sources(_COUNTS), rounds)
         new = await _turns_ms(pools, _never_seen(rounds // 5 + _WARM_ROUNDS), rounds // 5)

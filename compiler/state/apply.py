@@ -42,8 +42,6 @@ from store.wiki.mentions import HeldRow, MentionChanges, SightingWrite
 from store.wiki.page_writes import UNTYPED, CauseRow, EdgeStatement
 from store.wiki.pages import keep_page_count, page_uuid
 
-__all__ = ["UNLIMITED", "Applied", "ApplyOptions", "apply_items", "write"]
-
 UNLIMITED = RemainingCaps(new_pages=1_000_000, sections=1_000_000)
 
 

@@ -15,22 +15,8 @@ from typing import Final, Protocol
 
 from models.tokens.calibration import Calibration, headroom_ratio
 from models.tokens.catalog import CATALOG, Catalog
-from models.tokens.encodings import ENCODINGS, EncodingName, count, count_one, warm
+from models.tokens.encodings import ENCODINGS, EncodingName, count, count_one
 from models.tokens.estimates import WEIGHTS, class_counts
-
-__all__ = [
-    "EstimateMeter",
-    "ExactMeter",
-    "Meter",
-    "TextCounts",
-    "calibration_key",
-    "is_exact",
-    "meter_for",
-    "meter_named",
-    "recalled_counts",
-    "stored_counts",
-    "warm",
-]
 
 _NOTHING_LEARNED: Mapping[str, Calibration] = MappingProxyType({})
 _EXACT: Final[Mapping[str, EncodingName]] = MappingProxyType({encoding: encoding for encoding in ENCODINGS})

@@ -20,7 +20,8 @@ from models.errors import (
     ProviderError,
     Throttled,
 )
-from models.transport.resilience import Breaker, BreakerPolicy, CallPolicy, Endpoint, Verdict, call
+from models.transport.endpoint import Breaker, BreakerPolicy, Endpoint
+from models.transport.resilience import CallPolicy, Verdict, call
 
 T = TypeVar("T")
 

@@ -14,20 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
-from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState, CallReport, Endpoint, Permit, RetryBudget
-
-__all__ = [
-    "Breaker",
-    "BreakerPolicy",
-    "BreakerState",
-    "CallAnswer",
-    "CallPolicy",
-    "CallReport",
-    "Endpoint",
-    "RetryBudget",
-    "Verdict",
-    "call",
-]
+from models.transport.endpoint import BreakerState, CallReport, Endpoint, Permit
 
 T = TypeVar("T")
 

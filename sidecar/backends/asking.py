@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
-from models.transport.resilience import CallPolicy, Endpoint, Verdict, call
+from models.transport.endpoint import Endpoint
+from models.transport.resilience import CallPolicy, Verdict, call
 from sidecar.backends.errors import AnswerUnreadable, BackendBusy, BackendResting, BackendTimedOut
 from sidecar.context.ports import BackendError
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +20,6 @@ from starlette.routing import Route
 from sidecar.http.connection import HttpLimits
 from sidecar.http.listening import served
 from sidecar.telemetry.figures import CONTENT_TYPE, Figures
-
-log = logging.getLogger(__name__)
 
 _EVERY_S = 2.0
 _PATIENCE_S = 1.0

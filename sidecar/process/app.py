@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
-from models.tokens import meters as tokens
+from models.tokens import encodings
 from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.context import receipt_writer
 from sidecar.context.assembler import Assembler, Clocks, Lookups
@@ -170,7 +170,7 @@ async def running(
 async def _started(deps: BaseDeps, sources: dict[Source, ContextSource], stack: AsyncExitStack) -> App:
     """Build everything else and open the listeners; the stack closes them in reverse order."""
     settings, pools, clocks = deps.settings, deps.pools, deps.clocks
-    await asyncio.to_thread(tokens.warm)
+    await asyncio.to_thread(encodings.warm)
     chosen = await embedders.choose_or_go_without(settings, pools.background)
     stack.push_async_callback(chosen.close)
     policy = BackendPolicy(pools.turn, clock=clocks.steady_s)

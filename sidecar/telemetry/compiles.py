@@ -182,6 +182,3 @@ def _step(step: JobStep) -> SpanContent:
 
 def _time_range(began_at: datetime, ended_at: datetime) -> TimeRange:
     return TimeRange(ns_of(began_at), ns_of(max(began_at, ended_at)))
-
-
-__all__ = ["JobRecord", "JobStep", "ModelCall", "count", "spans_of", "tally"]

@@ -233,6 +233,3 @@ def _marked(span: ReadableSpan) -> ReadableSpan:
         trace_state=context.trace_state,
     )
     return span
-
-
-__all__ = ["DEFAULT_RATIO", "Posted", "Watch", "WatchConfig", "Watched", "config_of", "watching"]

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from store.text.shingles import BANDS, ROWS, SHINGLE_CHARS, bands, casefolded, digest, guards, normal_forms, repeated
+from store.text.shingles import BANDS, ROWS, bands, casefolded, digest, guards, normal_forms, repeated
 from store.text.words import STOP_WORDS
 
 MAX_QUERY_WORDS = 64
@@ -157,20 +157,8 @@ def shared_bands(signed: Iterable[Signature]) -> set[int]:
     return repeated([signature.bands for signature in signed])
 
 
-def shingles(text: str) -> frozenset[str]:
-    """Return every run of 4 characters of the text, ignoring case, width and punctuation; never empty."""
-    padded = normal_forms([text])[0][0].ljust(SHINGLE_CHARS)
-    return frozenset(padded[start : start + SHINGLE_CHARS] for start in range(len(padded) - SHINGLE_CHARS + 1))
-
-
-def overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the Jaccard similarity of two sets: the size of their intersection over that of their union, 0 to 1."""
-    shared = len(one & other)
-    return shared / (len(one) + len(other) - shared)
-
-
 def estimated_similarity(one: Signature, other: Signature) -> float:
-    """Estimate the overlap of two texts\' shingles, within .13.
+    """Estimate the Jaccard similarity of two texts' shingles, 0 to 1, within .13.
 
     It is the share of min-wise hashes that two signatures with equal guards have in common.
     """

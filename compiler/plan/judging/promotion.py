@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 
 from compiler.plan.contract import PromotionStatus
 
-CANDIDATE = 0.4
 PROMOTE_READY = 0.55
 
 _DAY = timedelta(days=1)
@@ -44,13 +43,6 @@ def status_after(status: PromotionStatus, promotion_score: float) -> PromotionSt
     if status in _STICKY:
         return status
     return PromotionStatus.CANDIDATE if promotion_score >= PROMOTE_READY else PromotionStatus.NONE
-
-
-def label(promotion_score: float) -> str:
-    """Return the label of the score: none, candidate (0.4) or promote_ready (0.55)."""
-    if promotion_score >= PROMOTE_READY:
-        return "promote_ready"
-    return "candidate" if promotion_score >= CANDIDATE else "none"
 
 
 def tag_overlap(observed_tags: Collection[str], tags_of_children: Sequence[Collection[str]]) -> float:

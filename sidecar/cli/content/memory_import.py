@@ -29,7 +29,7 @@ def imported(session: CommandSession, file: Path) -> dict[str, Any]:
     facts: dict[str, Any] = {"memories": 0, "created": 0, "updated": 0, "known": 0, "refused": 0, "skipped": []}
     with resumable(session.voice, lambda: _stored(facts)):
         with opened_at(file) as stream:
-            memories, skipped = _read(str(file), stream)
+            memories, skipped = read_file(str(file), stream)
             memories = _with_turns_here(session.client, str(file), stream, memories)
         facts |= {"memories": len(memories), "refused": sum(one.is_lost for one in skipped)}
         facts["skipped"] += map(str, skipped)
@@ -47,16 +47,13 @@ def drawn_facts(facts: dict[str, Any]) -> Iterator[str]:
     yield from drawn_refusals(facts["skipped"], lost=facts["refused"])
 
 
-def read_file(file: Path) -> tuple[list[ImportedMemory], list[SkippedPiece]]:
-    """Return the memories in a file, and the skipped parts. Raises an IngestError."""
-    with opened_at(file) as stream:
-        return _read(str(file), stream)
+def read_file(name: str, stream: BinaryIO) -> tuple[list[ImportedMemory], list[SkippedPiece]]:
+    """Return the memories, those of an export in the order in which they were written, and the skipped parts.
 
-
-def _read(name: str, stream: BinaryIO) -> tuple[list[ImportedMemory], list[SkippedPiece]]:
-    """Return the memories, those of an export in the order in which they were written, and the skipped parts."""
+    Of memories with the same id, the last is kept. Raises an IngestError.
+    """
     parts = list(read_memories(name, stream))
-    memories = {one.id: one for one in parts if isinstance(one, ImportedMemory)}  # of an id, the last one
+    memories = {one.id: one for one in parts if isinstance(one, ImportedMemory)}
     ordered = sorted(memories.values(), key=lambda one: (one.is_exported and one.created_at) or _FIRST)
     return ordered, [one for one in parts if isinstance(one, SkippedPiece)]
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from models.embedding.embedder import LocalEmbedder
 from models.errors import EmbedderUnusable, ModelsError
-from models.tokens import meters
+from models.tokens import encodings
 from models.tokens.catalog import CATALOG
 from models.tokens.meters import meter_for
 from sidecar.backends import configuration
@@ -107,7 +107,7 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
 
 def _tokenizer() -> Finding:
     try:
-        meters.warm()
+        encodings.warm()
         count = meter_for("gpt-4o").count(["a boat in the old dock"])[0]
     except ModelsError as error:
         return Finding("tokenizer", is_well=False, detail=str(error), fix="install the package again from its lock")

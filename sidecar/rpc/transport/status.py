@@ -119,7 +119,6 @@ _NOT_FOR_CALLERS = (
     models.TokenizerError,
     models.RankFileUnusable,
     models.TokenizerPanicked,
-    models.TokenizersDisagree,
     models.EmbedderError,
     models.EmbedderUnusable,
     models.EmbedderFailed,

@@ -37,8 +37,6 @@ from sidecar.turn.message.reading import MessageReading, Prospects
 from sidecar.turn.profile import Profile
 from store.text.texts import Signature
 
-__all__ = ["Fitted", "Fitting", "PromptTokens", "Share", "fit", "pool_of"]
-
 SUMMARY_ID = "thread-summary"
 SUMMARY_HEADER = "Earlier in this thread"
 _LEAST_POOL_TOKENS = 2_000  # in a smaller pool a summary displaces more evidence than it adds

@@ -203,11 +203,6 @@ def _times(first: date, last: date, zone: tzinfo | None) -> Iterator[tuple[datet
         yield midnight, midnight + timedelta(microseconds=1)
 
 
-def named_in(text: str, today: date) -> tuple[Period, ...]:
-    """Return the first four periods that a text names."""
-    return read_periods(text, today)[0]
-
-
 def read_periods(text: str, today: date) -> tuple[tuple[Period, ...], str]:
     """Return the first four periods that a text names, and the text in lower case without the words that name its periods."""
     found, rest = list[Period](), text.lower().replace("’", "'")

@@ -20,8 +20,9 @@ from typing import Any
 import orjson
 
 from sidecar.runtime.errors import TextsDropped
-from sidecar.turn.fitting.fitting import Fitted, Fitting, PromptTokens
+from sidecar.turn.fitting.fitting import Fitted, Fitting
 from sidecar.turn.fitting.history import TurnFate
+from sidecar.turn.fitting.pool import PromptTokens
 from sidecar.turn.fitting.render import Rendering, digest, message_parts
 from sidecar.turn.items import (
     Decision,

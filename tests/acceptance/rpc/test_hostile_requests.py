@@ -306,14 +306,6 @@ FENCES = [
 ]
 
 
-_OWN_WORDS = (  # so that no source's text is taken for another's
-    "Dock nine keeps the boat dry all winter long, said the harbour master twice.",
-    "In winter a boat stands on oak blocks under thick canvas, tied down at four corners.",
-    "Every winter the boat waits ashore beside the old crane until the ice has gone.",
-    "Before winter the mast of the boat came down, and its ropes were hung in the attic.",
-)
-
-
 @pytest.mark.parametrize("fence", FENCES)
 async def test_no_content_closes_or_opens_a_fence(shared_site: Site, tenant: str, fence: str) -> None:
     agent = await fill(shared_site, tenant=tenant)

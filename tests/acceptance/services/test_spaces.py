@@ -32,7 +32,7 @@ BASES = {
 }
 OWN = ["handbook", "own-notes"]
 SECRET = "Wages of the harbour crew rise by nine percent"
-DENIED, NOT_FOUND = grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.NOT_FOUND
+DENIED = grpc.StatusCode.PERMISSION_DENIED
 SPACE_REFUSED = (DENIED, "SPACE_FORBIDDEN")
 SPACE_LEVEL = profile_pb2.PROFILE_LEVEL_SPACE
 Call = Callable[[Caller], Awaitable[Any]]

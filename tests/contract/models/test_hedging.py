@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.errors import AttemptsFailed, CallTimedOut
-from models.transport.resilience import BreakerState, Endpoint
+from models.transport.endpoint import BreakerState, Endpoint
 from tests.support.models.remote_calls import BROKEN, POLICY, READ, Remote, ask, known, now_s, pass_time, run
 
 

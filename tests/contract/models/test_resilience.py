@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
-from models.transport.resilience import BreakerState, CallAnswer, Endpoint, Verdict
+from models.transport.endpoint import BreakerState, Endpoint
+from models.transport.resilience import CallAnswer, Verdict
 from tests.support.models.remote_calls import (
     BAD_REQUEST,
     BROKEN,

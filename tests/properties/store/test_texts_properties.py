@@ -7,16 +7,15 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from store.text.shingles import SHINGLE_CHARS, normal_forms
 from store.text.texts import (
     MAX_QUERY_WORDS,
     MAX_WORD_CHARS,
     Signature,
     estimated_similarity,
     fold,
-    overlap,
     query_words,
     search_words,
-    shingles,
     signatures,
 )
 from tests.unit.store.test_texts import signed
@@ -45,7 +44,14 @@ def test_other_texts_of_a_batch_change_no_signature(texts: list[str]) -> None:
 
 
 def similarity(one: str, other: str) -> float:
-    return overlap(shingles(one), shingles(other))
+    """Return the exact Jaccard similarity of the texts' shingles, 0 to 1, which signatures estimate."""
+    first, second = shingles(one), shingles(other)
+    return len(first & second) / len(first | second)
+
+
+def shingles(text: str) -> set[str]:
+    padded = normal_forms([text])[0][0].ljust(SHINGLE_CHARS)
+    return {padded[start : start + SHINGLE_CHARS] for start in range(len(padded) - SHINGLE_CHARS + 1)}
 
 
 def test_near_duplicates_share_a_band_and_unrelated_texts_hardly_ever() -> None:

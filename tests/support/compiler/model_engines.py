@@ -12,8 +12,8 @@ from compiler.settings import CompileSettings, Costs
 from compiler.state.access import Access
 from models.language.language import DEFAULT_MODEL_ID
 from models.language.remote import RemoteModel
+from models.transport.endpoint import BreakerPolicy
 from models.transport.provider import RetryPolicy
-from models.transport.resilience import BreakerPolicy
 from store.compile import answers
 from store.compile.jobs import Job
 from store.db.postgres import Pools

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from models.language.language import DEFAULT_MODEL_ID, AnswerSchema, ConverseRequest
+from models.transport.endpoint import BreakerPolicy
 from models.transport.provider import RetryPolicy
-from models.transport.resilience import BreakerPolicy
 
 KEY = "sk-canary-4f1d"
 # A breaker that opened stays open for the test.

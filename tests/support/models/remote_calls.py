@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.transport.resilience import CallAnswer, CallPolicy, Endpoint, Verdict, call
+from models.transport.endpoint import Endpoint
+from models.transport.resilience import CallAnswer, CallPolicy, Verdict, call
 
 
 class Refused(Exception):

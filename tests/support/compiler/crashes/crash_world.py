@@ -20,9 +20,9 @@ from compiler.state.access import Access
 from models.language.language import DEFAULT_MODEL_ID, LanguageModel
 from models.language.openai_compatible import openai_model
 from models.language.remote import RemoteModel
+from models.transport.endpoint import BreakerPolicy
 from models.transport.openai_client import OpenAIConfig
 from models.transport.provider import RetryPolicy
-from models.transport.resilience import BreakerPolicy
 from store.compile import ledger
 from store.compile.jobs import Job
 from store.content import memories

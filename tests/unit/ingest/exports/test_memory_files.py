@@ -1,8 +1,8 @@
 """Files of memories: every line accounted for, ids that make a second import change nothing."""
 
+import io
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -112,17 +112,16 @@ def test_memory_with_a_role_of_its_own_is_a_memory() -> None:
     assert [type(one) for one in found] == [ImportedMemory, ImportedMemory]
 
 
-def test_of_memories_of_one_id_the_earlier_is_told_and_the_last_is_kept(tmp_path: Path) -> None:
+def test_of_memories_of_one_id_the_earlier_is_told_and_the_last_is_kept() -> None:
     values = [{"id": "m1", "text": "one"}, {"id": "m2", "text": "two"}, {"id": "m1", "text": "three"}]
-    file = tmp_path / "memories.jsonl"
-    file.write_text("\n".join(json.dumps(value) for value in [*values, values[2]]))
-    memories, skipped = read_file(file)
+    data = "\n".join(json.dumps(value) for value in [*values, values[2]]).encode()
+    memories, skipped = read_file("memories.jsonl", io.BytesIO(data))
     assert {one.id: one.text for one in memories} == {"m1": "three", "m2": "two"}
     assert [(one.position, one.is_lost) for one in skipped] == [("line 1", True), ("line 4", False)]
     assert "line 3 has the same id" in skipped[0].reason
 
 
-def test_what_follows_an_array_is_told(tmp_path: Path) -> None:
+def test_what_follows_an_array_is_told() -> None:
     """Two files joined into one would otherwise lose the second unnoticed."""
     data = (json.dumps([{"text": "one"}]) + "\n" + json.dumps([{"text": "two"}])).encode()
     first, skipped = read_memories("m.json", data)

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from sidecar.turn.message.paths import MessageWords, best_ways, in_words, walk_query, words_of
-from sidecar.turn.message.periods import named_in
+from sidecar.turn.message.periods import read_periods
 from store.text.relations import ASKED, STATED, asked_types
 from store.text.texts import fold
 from store.wiki.ways import EdgeWay, WalkQuery
@@ -17,7 +17,7 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 def walk(message: str) -> WalkQuery:
-    wanted = walk_query(MessageWords(message), named_in(message, date(2026, 3, 1)), now=NOW)
+    wanted = walk_query(MessageWords(message), read_periods(message, date(2026, 3, 1))[0], now=NOW)
     assert wanted is not None
     return wanted
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sidecar.turn.message.periods import day_of, named_in, read_periods, times_of
+from sidecar.turn.message.periods import day_of, read_periods, times_of
 
 TODAY = date(2026, 11, 21)
 
@@ -95,7 +95,7 @@ TODAY = date(2026, 11, 21)
     ],
 )
 def test_time_in_a_question_is_read_as_days(text: str, first: str, last: str) -> None:
-    (period,) = named_in(text, TODAY)
+    (period,) = read_periods(text, TODAY)[0]
     assert (period.first.isoformat(), period.last.isoformat()) == (first, last)
 
 
@@ -125,7 +125,7 @@ def test_time_in_a_question_is_read_as_days(text: str, first: str, last: str) ->
     ],
 )
 def test_text_without_a_time_yields_none(text: str) -> None:
-    assert named_in(text, TODAY) == ()
+    assert read_periods(text, TODAY)[0] == ()
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_text_without_a_time_yields_none(text: str) -> None:
     ],
 )
 def test_nearness_to_a_period_is_full_within_it_and_falls_off_after(text: str, day: str, nearness: float) -> None:
-    (period,) = named_in(text, TODAY)
+    (period,) = read_periods(text, TODAY)[0]
     assert period.nearness(date.fromisoformat(day)) == nearness
 
 
@@ -161,7 +161,7 @@ def test_nearness_to_a_period_is_full_within_it_and_falls_off_after(text: str, d
     ],
 )
 def test_period_holds_its_days_and_is_shown_by_them(text: str, days: str, shown: str) -> None:
-    (period,) = named_in(text, TODAY)
+    (period,) = read_periods(text, TODAY)[0]
     assert str(period) == shown
     assert all(period.holds(date.fromisoformat(day)) for day in days.split())
     assert not period.holds(date(2021, 12, 31))
@@ -186,13 +186,13 @@ def test_days_and_times_follow_the_time_zone() -> None:
     for zone in ("America/Los_Angeles", "Pacific/Kiritimati"):
         midnight, asked = (
             datetime(2026, 10, 25, tzinfo=UTC),
-            times_of(named_in("on 25 October 2026", TODAY), ZoneInfo(zone)),
+            times_of(read_periods("on 25 October 2026", TODAY)[0], ZoneInfo(zone)),
         )
         assert day_of(midnight, ZoneInfo(zone)) == date(2026, 10, 25), "it stands for a day without a time"
         assert any(start <= midnight < end for start, end in asked), zone
     last = datetime.max.replace(tzinfo=UTC)
     assert day_of(last, ZoneInfo("Pacific/Auckland")) == date(9999, 12, 31)
-    ((start, end),) = times_of(named_in("on 25 October 2026", TODAY), berlin)
+    ((start, end),) = times_of(read_periods("on 25 October 2026", TODAY)[0], berlin)
     assert end.astimezone(UTC) - start.astimezone(UTC) == timedelta(hours=25), "clocks go back on that day"
-    leap = times_of(named_in("on February 29", TODAY), UTC)
+    leap = times_of(read_periods("on February 29", TODAY)[0], UTC)
     assert [start.date().isoformat() for start, _ in leap] == ["2024-02-29", "2020-02-29"]
