@@ -13,10 +13,12 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from sidecar.process.parts import cores
 from store.db.postgres import Pools, PoolsConfig, open_pools
+from store.db.queries import Connection
 from store.embedded.server import EmbeddedPostgres
 from tests.servers import cluster
 from tests.servers.left_out import is_left_out
@@ -118,6 +120,14 @@ async def database(migrated_template: str) -> AsyncIterator[str]:
     """The DSN of a migrated database of the test's own."""
     async with database_clone(migrated_template) as dsn:
         yield dsn
+
+
+@pytest.fixture
+async def superuser(database: str) -> AsyncIterator[Connection]:
+    """A connection to `database` that row security does not bind."""
+    connection = await asyncpg.connect(database)
+    yield connection
+    await connection.close()
 
 
 @pytest.fixture

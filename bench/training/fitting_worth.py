@@ -226,7 +226,7 @@ def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
             if row.fold in held and row.kinds:
                 models = (fitted.message, np.array(fitted.vector)), (fitted.message_by_words, np.zeros(len(row.vector)))
                 features = _recalled(fitted.scale, row) | {"message": _message_odds(row, *models)}
-                chance = 1 / (1 + np.exp(-_score(fitted.asks, features)))
+                chance = 1 / (1 + np.exp(-fitted.asks.log_odds(features)))
                 judged.setdefault(row.group, []).append(bool(chance >= least_asking))
     return {group: sum(outcomes) / len(outcomes) for group, outcomes in judged.items()}
 
@@ -445,7 +445,7 @@ def _message_odds(row: Row, with_vector: _MessageModel, by_words: _MessageModel)
     """Return the log odds that a message asks for something, from the message alone, as the product computes them."""
     form = message_features(row.message)
     of_vector, of_words = (
-        _score(weights, form) + float(vector @ row.vector) for weights, vector in (with_vector, by_words)
+        weights.log_odds(form) + float(vector @ row.vector) for weights, vector in (with_vector, by_words)
     )
     return (1 - row.blind) * of_vector + row.blind * of_words
 
@@ -467,10 +467,6 @@ def _logistic(
 
 def _fold_of(message: str) -> int:
     return random.Random(message).randrange(FOLDS)
-
-
-def _score(weights: RankerWeights, features: Mapping[str, float]) -> float:
-    return weights.bias + sum(weight * features[name] for name, weight in weights.of.items())
 
 
 def _written(curve: RelevanceCurve) -> str:

@@ -52,14 +52,6 @@ OF_THE_OWNER = {"distribution.sql", "migrate.sql", "notices.sql", "orphaned_file
 OWNERS_QUERIES = {"add_key"}
 
 
-@pytest.fixture
-async def superuser(database: str) -> AsyncIterator[Connection]:
-    """A connection that passes row security."""
-    connection = await asyncpg.connect(database)
-    yield connection
-    await connection.close()
-
-
 async def test_everything_is_spread_and_spreading_again_changes_nothing(database: str) -> None:
     again = await distribute(database)
     assert (again.distributed, again.before) == ((), len(DISTRIBUTED))

@@ -46,6 +46,12 @@ async def next_round() -> None:
     await asyncio.sleep(0)
 
 
+async def settle() -> None:
+    """Let every task take twelve steps: enough for tasks that wait for one another."""
+    for _ in range(12):
+        await next_round()
+
+
 async def think(seconds: float) -> None:
     """Pause as a caller of a load campaign does between two requests."""
     await asyncio.sleep(seconds)

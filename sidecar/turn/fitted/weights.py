@@ -17,6 +17,7 @@ Recency is not a feature: no question in this data asks for the newest turns, an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -28,6 +29,14 @@ class RankerWeights:
 
     bias: float
     of: Mapping[str, float]
+
+    def log_odds(self, features: Mapping[str, float]) -> float:
+        """Return the weighted sum of the features. Raises KeyError for a feature without a value."""
+        return self.bias + sum(weight * features[name] for name, weight in self.of.items())
+
+    def probability(self, features: Mapping[str, float]) -> float:
+        """Return the probability for the features, 0 to 1; log odds beyond 35 count as 35."""
+        return 1 / (1 + math.exp(-max(-35.0, min(35.0, self.log_odds(features)))))
 
 
 BY_VECTORS: Final = RankerWeights(

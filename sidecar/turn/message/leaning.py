@@ -93,7 +93,7 @@ class OwnEvidence(NamedTuple):
 
 def may_lean(reading: Reading) -> bool:
     """Return whether the message may lean on its thread, judged by itself."""
-    return _probability(MAY_LEAN, message_form(reading)) >= _LEAST_CHANCE
+    return MAY_LEAN.probability(message_form(reading)) >= _LEAST_CHANCE
 
 
 def leaning(reading: Reading, own: NDArray[np.float64], in_thread: NDArray[np.float64], evidence: OwnEvidence) -> float:
@@ -101,7 +101,7 @@ def leaning(reading: Reading, own: NDArray[np.float64], in_thread: NDArray[np.fl
 
     `own` and `in_thread` are the candidates' log odds of relevance for the message itself and for the message in its thread.
     """
-    return _ramp(_probability(LEANING, leaning_features(reading, own, in_thread, evidence)))
+    return _ramp(LEANING.probability(leaning_features(reading, own, in_thread, evidence)))
 
 
 def keeping_best(
@@ -122,7 +122,7 @@ def leaning_of(
     may: RankerWeights, leans: RankerWeights, form: Mapping[str, float], searched: Mapping[str, float]
 ) -> float:
     """Return how far a message with these features leans on its thread, 0 to 1, by the weights of both steps."""
-    return _ramp(_probability(leans, searched)) if _probability(may, form) >= _LEAST_CHANCE else 0.0
+    return _ramp(leans.probability(searched)) if may.probability(form) >= _LEAST_CHANCE else 0.0
 
 
 def leaning_features(
@@ -197,8 +197,3 @@ def _names(text: str) -> int:
 
 def _ramp(chance: float) -> float:
     return min(1.0, max(0.0, (chance - _NONE_BELOW) / (_ALL_ABOVE - _NONE_BELOW)))
-
-
-def _probability(weights: RankerWeights, features: Mapping[str, float]) -> float:
-    score = weights.bias + sum(weight * features[name] for name, weight in weights.of.items())
-    return 1 / (1 + math.exp(-max(-35.0, min(35.0, score))))

@@ -10,7 +10,6 @@ second comes from a curve (`calibration.CALIBRATION`), fitted to messages with a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -66,13 +65,7 @@ def holdings(
     Pages repeat memories, so pages get the probability of facts if both are offered.
     """
     holds = {
-        kind: probability(weights[kind], features) if kind in weights else 1.0
+        kind: weights[kind].probability(features) if kind in weights else 1.0
         for kind, features in features_by_kind.items()
     }
     return holds | ({_PAGE: holds[_FACT]} if _PAGE in holds and _FACT in holds else {})
-
-
-def probability(weights: RankerWeights, features: Mapping[str, float]) -> float:
-    """Return the probability of a logistic model."""
-    score = weights.bias + sum(weight * features[name] for name, weight in weights.of.items())
-    return 1 / (1 + math.exp(-max(-35.0, min(35.0, score))))

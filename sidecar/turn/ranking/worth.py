@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.turn.fitted.calibration import ASKS, ASKS_BY_WORDS, MESSAGE, MESSAGE_BY_WORDS, MESSAGE_VECTOR
-from sidecar.turn.fitted.weights import RankerWeights
-from sidecar.turn.ranking.holding import probability
 from store.text.texts import query_words
 
 _READ_CHARS: Final = 2_000
@@ -86,10 +84,10 @@ def message_score(text: str, vector: Sequence[float] | None, blind: float = 0.0)
     The vector counts less the larger `blind` is, 0 to 1 (see `likeness.blindness`).
     """
     features = message_features(text)
-    by_words = _score(MESSAGE_BY_WORDS, features)
+    by_words = MESSAGE_BY_WORDS.log_odds(features)
     if vector is None:
         return by_words
-    by_vector = _score(MESSAGE, features) + float(np.dot(np.array(MESSAGE_VECTOR), np.array(vector)))
+    by_vector = MESSAGE.log_odds(features) + float(np.dot(np.array(MESSAGE_VECTOR), np.array(vector)))
     return (1 - blind) * by_vector + blind * by_words
 
 
@@ -100,7 +98,7 @@ def asking(score: float, relevances: Iterable[float], likeness: float, leaning: 
     vector, half of `judging.share_held`. `leaning` is how far the message leans on its thread, 0 to 1.
     """
     features = recall_features(relevances, likeness, leaning) | {"message": score}
-    return probability(ASKS if has_vector else ASKS_BY_WORDS, features)
+    return (ASKS if has_vector else ASKS_BY_WORDS).probability(features)
 
 
 def recall_features(relevances: Iterable[float], likeness: float, leaning: float) -> dict[str, float]:
@@ -164,7 +162,3 @@ def message_features(text: str) -> Mapping[str, float]:
 def _log_odds(relevance: float) -> float:
     bounded = min(max(relevance, 1e-6), 1 - 1e-6)
     return math.log(bounded / (1 - bounded))
-
-
-def _score(weights: RankerWeights, features: Mapping[str, float]) -> float:
-    return weights.bias + sum(weight * features[name] for name, weight in weights.of.items())

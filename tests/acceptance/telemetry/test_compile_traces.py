@@ -33,7 +33,7 @@ from tests.contract.project.test_deployment_files import LABELS, OURS, expressio
 from tests.stand_ins import plan_answers
 from tests.stand_ins.model_script import Ask, Behaviour, Cut, Refuse, Say
 from tests.stand_ins.model_server import model_server
-from tests.support.served.collector import Collector, attributes, collecting
+from tests.support.served.collector import Collector, attributes
 from tests.support.served.traces import SAMPLED, SENDING, TRACE, observed, traced
 from tests.support.served.turns import refusal
 from tests.support.served.wiki_site import JOURNAL, WikiCaller, retain_journal, streamed
@@ -61,14 +61,6 @@ def planned(settings: Settings) -> Iterator[Settings]:
     with model_server() as server:
         server.by_request = answer
         yield replace(settings, compile_planner="openai", compile_base_url=f"{server.url}/v1")
-
-
-@pytest.fixture
-async def collector(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Collector]:
-    async with collecting() as one:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", one.target)
-        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
-        yield one
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,20 +24,11 @@ from sidecar.telemetry.job_clock import JobClock
 from sidecar.telemetry.logs import JsonLines
 from sidecar.telemetry.watch import Watch, WatchConfig, config_of
 from sidecar.v1 import context_pb2 as pb
-from tests.support.served.collector import Collector, attributes, collecting
+from tests.support.served.collector import Collector, attributes
 from tests.support.served.traces import ASKED, PARENT, SAMPLED, SENDING, TRACE, UNSAMPLED, observed, traced
 from tests.support.served.turns import QUESTION, THREAD, asking, fill
 
 ASKING = asking()
-
-
-@pytest.fixture
-async def collector(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Collector]:
-    """A collector that the standard variables point to."""
-    async with collecting() as one:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", one.target)
-        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
-        yield one
 
 
 async def test_turn_is_a_trace_within_the_callers_with_a_span_per_source(

@@ -6,14 +6,12 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import asyncpg
-import pytest
 
 from compiler.operations import acts
 from compiler.operations.replay import EARLIER_PRUNED, replay
@@ -65,14 +63,6 @@ async def main(dsn, before, pieces):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-
-
-@pytest.fixture
-async def superuser(database: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
-    """A connection that row security does not bind."""
-    connection = await asyncpg.connect(database)
-    yield connection
-    await connection.close()
 
 
 async def grown(pools: Pools, *, days: int, scope: Scope = SCOPE) -> datetime:

@@ -4,11 +4,9 @@ tenant loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-import asyncpg
 import pytest
 
 from sidecar.runtime.errors import FailedPrecondition
@@ -36,14 +34,6 @@ class Clock:
 
     def __call__(self) -> datetime:
         return self.time
-
-
-@pytest.fixture
-async def superuser(database: str) -> AsyncIterator[Connection]:
-    """A connection that row security does not bind."""
-    connection = await asyncpg.connect(database)
-    yield connection
-    await connection.close()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-import asyncpg
 import pytest
 
 from store.content import documents, memories
@@ -42,14 +41,6 @@ ACROSS_TENANTS = {
     "owners_with_old_rows",
     "tenants_to_prune",
 }
-
-
-@pytest.fixture
-async def superuser(database: str) -> AsyncIterator[Connection]:
-    """A connection that row security does not bind."""
-    connection = await asyncpg.connect(database)
-    yield connection
-    await connection.close()
 
 
 @pytest.fixture

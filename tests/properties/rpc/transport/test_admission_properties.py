@@ -7,7 +7,8 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.rpc.transport.test_admission import A, B, C, House, settle
+from tests.support.waiting import settle
+from tests.unit.rpc.transport.test_admission import A, B, C, House
 
 STEPS = st.lists(
     st.one_of(

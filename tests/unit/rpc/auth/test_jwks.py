@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sidecar.rpc.auth.jwks import MAX_AGE_S, MIN_INTERVAL_S, RemoteKeys, check_jwks_url
 from sidecar.runtime.errors import KeysUnavailable, SettingInvalid
+from tests.support.waiting import settle
 
 URL = "https://issuer.example/jwks"
 
@@ -41,14 +42,6 @@ class Endpoint:
 
     def source(self) -> RemoteKeys:
         return RemoteKeys(URL, monotonic_s=lambda: self.now_s, fetch=self.fetch)
-
-
-async def settle() -> None:
-    loop = asyncio.get_running_loop()
-    for _ in range(6):
-        turn = loop.create_future()
-        loop.call_soon(turn.set_result, None)
-        await turn
 
 
 async def test_first_lookup_fetches_and_the_next_ones_do_not() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from sidecar.rpc.transport.admission import MAX_RETRY_S, MIN_RETRY_S, AdmissionControl
 from sidecar.runtime.errors import Overloaded, SettingInvalid
+from tests.support.waiting import settle
 
 A, B, C = UUID(int=1), UUID(int=2), UUID(int=3)
 
@@ -107,15 +108,6 @@ class House:
             assert visit.task.cancelled() or isinstance(visit.task.exception(), Overloaded | ZeroDivisionError | None)
         assert (self.admission.in_flight_count, self.admission.waiting_count) == (0, 0)
         assert all(alarm.is_off for alarm in self.clock.alarms)
-
-
-async def settle() -> None:
-    """Let every task that can move, move."""
-    loop = asyncio.get_running_loop()
-    for _ in range(6):
-        turn = loop.create_future()
-        loop.call_soon(turn.set_result, None)
-        await turn
 
 
 async def test_calls_enter_up_to_the_limit_and_the_next_one_waits() -> None:

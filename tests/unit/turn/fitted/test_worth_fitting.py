@@ -20,7 +20,7 @@ from sidecar.turn.evidence import of_shares
 from sidecar.turn.fitted.curves import RelevanceCurve
 from sidecar.turn.fitted.weights import RankerWeights
 from sidecar.turn.message.reading import read
-from sidecar.turn.ranking.holding import KindMatch, holding_features, probability
+from sidecar.turn.ranking.holding import KindMatch, holding_features
 
 
 def drawn(seed: int, slope: float, shift: float) -> list[Row]:
@@ -97,7 +97,7 @@ def test_kind_holds_an_answer_the_more_likely_the_better_its_best_candidate() ->
         a_row("turn", rng.normal(-6, 1, 100), np.zeros(100, np.bool_), group=fitting_worth.STRANGER) for _ in range(40)
     ]
     scale = calibrate([*own, *stranger])
-    chances = [probability(scale.holds["turn"], row.by_kind["turn"]) for row in (own[0], stranger[0])]
+    chances = [scale.holds["turn"].probability(row.by_kind["turn"]) for row in (own[0], stranger[0])]
     assert chances[0] > 0.8
     assert chances[1] < 0.2
     tokens, found = fitting_worth.spent(own, scale, 0.0003)
