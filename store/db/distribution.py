@@ -7,7 +7,7 @@ the operator's (docs/scaling.md). A database on one server needs none of this an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
 import asyncpg
@@ -15,7 +15,7 @@ import asyncpg
 from store.db import queries
 from store.db.migrate import take_lock
 from store.db.placements import DISTRIBUTED
-from store.db.postgres import direct, has_citus
+from store.db.postgres import DatabaseRole, Pool, direct, has_citus, installation
 from store.errors import DRIVER_ERRORS, DistributionFailed, NotACluster, from_driver
 
 _sql = queries.load(__file__)
@@ -29,6 +29,16 @@ class DistributionReport:
     servers: int
     distributed: tuple[str, ...]
     before: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardServer:
+    """A server of the cluster, how many of the shards of tenants it holds, and the roles that it does not answer."""
+
+    address: str
+    shards: int
+    of_shards: int
+    unanswered: tuple[DatabaseRole, ...]
 
 
 async def distribute(dsn: str) -> DistributionReport:
@@ -51,6 +61,24 @@ async def check(dsn: str) -> None:
             await _servers(connection)
         except DRIVER_ERRORS as error:
             raise from_driver(error) from error
+
+
+async def shard_servers(pool: Pool) -> list[ShardServer]:
+    """Return the servers that hold the tenants' rows, as the coordinator reaches them; none on a plain Postgres.
+
+    Raises the errors of a transaction.
+    """
+    if not pool.is_spread:
+        return []
+    found: list[ShardServer] = []
+    for role in DatabaseRole:
+        async with installation(pool, role=role, read_only=True) as connection:
+            await _sql.wait_briefly_for_servers(connection)
+            rows = list(await _sql.shard_servers(connection))
+        found = found or [ShardServer(row["address"], row["shards"], row["of_shards"], ()) for row in rows]
+        silent = {row["address"] for row in rows if not row["answers"]}
+        found = [replace(one, unanswered=(*one.unanswered, role)) if one.address in silent else one for one in found]
+    return found
 
 
 async def _servers(connection: asyncpg.Connection[asyncpg.Record]) -> int:

@@ -39,3 +39,16 @@ ALTER INDEX wiki_pages_search SET (fastupdate = off);
 -- name: index_sections_at_once#
 -- The same for the sections of pages.
 ALTER INDEX wiki_page_sections_search SET (fastupdate = off);
+
+-- name: wait_briefly_for_servers$
+-- A server that does not answer is waited for only briefly.
+SELECT set_config('citus.node_connection_timeout', '2s', true);
+
+-- name: shard_servers
+-- The servers with shards, each with its share of the tenants, and whether it answers this role.
+SELECT n.nodename || ':' || n.nodeport AS address, held.shards AS shards, sum(held.shards) OVER ()::bigint AS of_shards,
+    citus_check_connection_to_node(n.nodename, n.nodeport) AS answers
+FROM pg_dist_node AS n CROSS JOIN LATERAL (
+    SELECT count(*) AS shards FROM pg_dist_placement AS p JOIN pg_dist_shard AS s USING (shardid)
+    WHERE p.groupid = n.groupid AND s.logicalrelid = to_regclass('public.tenants')) AS held
+WHERE n.noderole = 'primary' AND n.isactive AND held.shards > 0 ORDER BY address;

@@ -8,7 +8,6 @@ sessions that may still see the rows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,23 +24,6 @@ _MOST_TRIES = 30
 _PAUSE_S = 1.0
 _MOST_SEGMENTS = 200
 
-# Tables of ids, times and numbers about other rows. Forgetting removes no text from these.
-_BOOKS = frozenset(
-    (
-        "background_jobs",
-        "brain_copies",
-        "brain_cursors",
-        "brain_withdrawals",
-        "compile_ready",
-        "forgotten_refs",
-        "memory_feeds",
-        "owner_storage",
-        "places_to_embed",
-        "purge_queue",
-        "wiki_compile_cursors",
-    )
-)
-
 
 @dataclass(frozen=True, slots=True)
 class PurgeReport:
@@ -55,17 +37,6 @@ class PurgeReport:
     busy: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     is_elsewhere: bool = False
-
-
-async def changes_so_far(connection: Connection) -> dict[str, int]:
-    """Return how many rows the session changed or deleted, by table. Only the difference of two readings has a meaning."""
-    return {row["table_name"]: row["row_count"] for row in await _sql.changes_so_far(connection)}
-
-
-def changes_since(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Return the changes between two readings, without tables that hold no texts."""
-    counts = {table: count - before.get(table, 0) for table, count in after.items() if table not in _BOOKS}
-    return {table: count for table, count in counts.items() if count > 0}
 
 
 async def request(connection: Connection, *, now: datetime) -> None:

@@ -1,8 +1,3 @@
--- name: changes_so_far
--- The number of rows this session deleted or changed, by table. Two readings in one transaction differ by the changes in between.
-SELECT relname AS table_name, n_tup_upd + n_tup_del AS row_count FROM pg_stat_xact_user_tables
-WHERE schemaname = 'public' AND n_tup_upd + n_tup_del > 0;
-
 -- name: request_purge!
 -- Requests a purge of the rows that this transaction deletes.
 INSERT INTO purge_queue (requested_at) VALUES (:now) ON CONFLICT (requested_by) DO NOTHING;

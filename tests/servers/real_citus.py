@@ -20,6 +20,7 @@ import grpc
 import pytest
 from aiosql.types import SQLOperationType as Operation
 
+from sidecar.cli.operations.examining import Finding, examine
 from sidecar.runtime.errors import FailedPrecondition
 from sidecar.services.ontology.drafting import new_item
 from sidecar.services.ontology.scanning import Scans
@@ -256,6 +257,13 @@ async def written(caller: Caller, number: int) -> grpc.StatusCode | None:
     return None
 
 
+async def doctor(dsn: str, home: Path) -> Finding:
+    """Return what the doctor finds of the cluster's servers."""
+    environ = {"SIDECAR_DATABASE_URL": dsn, "SIDECAR_DATA_DIR": str(home), "SIDECAR_EMBEDDER": "none"}
+    [found] = [one for one in await examine(environ) if one.name == "cluster"]
+    return found
+
+
 async def test_a_lost_server_is_missed_by_its_own_tenants_alone_until_it_is_back(
     database: str, superuser: Connection, tmp_path: Path
 ) -> None:
@@ -268,6 +276,8 @@ async def test_a_lost_server_is_missed_by_its_own_tenants_alone_until_it_is_back
         async with stopped(cluster.at(database, "postgres", host, int(port))):
             assert not await answered(callers[its_tenant])
             assert await answered(callers[other])
+            found = await doctor(database, tmp_path)
+            assert (found.is_well, found.detail.partition(" does")[0]) == (False, lost)
             for caller, outcome in ((callers[other], None), (callers[its_tenant], grpc.StatusCode.UNAVAILABLE)):
                 assert [await written(caller, number) for number in range(3)] == [outcome] * 3
         async with asyncio.timeout(60):
@@ -275,3 +285,4 @@ async def test_a_lost_server_is_missed_by_its_own_tenants_alone_until_it_is_back
                 await asyncio.sleep(0.2)
         assert await answered(callers[other])
         assert await written(callers[its_tenant], 3) is None
+        assert (await doctor(database, tmp_path)).is_well

@@ -19,8 +19,8 @@ from sidecar.cli.shared.speaking import speaking
 @click.command(short_help="Check this machine's setup, and show fixes.")
 @speaking
 def doctor(voice: Voice) -> int:
-    """Check settings, tokenizer, identity, certificate, database, extensions, clock, connections, migrations, backends, models,
-    and the trace collector.
+    """Check settings, tokenizer, identity, certificate, database, extensions, clock, connections, migrations, roles, the servers
+    of a Citus cluster, backends, models, and the trace collector.
 
     The exit code is 1 if a check fails. Settings come from the same variables as for `sidecar serve`.
 

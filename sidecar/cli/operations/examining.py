@@ -7,7 +7,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -35,6 +35,7 @@ from sidecar.runtime.errors import SidecarError, StartRefused
 from sidecar.runtime.settings import Settings
 from sidecar.telemetry.watch import config_of
 from store.db import migrate
+from store.db.distribution import ShardServer, shard_servers
 from store.db.postgres import DatabaseRole, direct, open_pools
 from store.db.queries import Connection
 from store.db.server_checks import check_server, server_time
@@ -165,7 +166,8 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
             schema = await _schema(database)
             yield schema
             if schema.is_well:
-                yield await _roles(database, settings)
+                async for finding in _served(database, settings):
+                    yield finding
     except StoreError as error:
         yield Finding("database", is_well=False, detail=f"{where}: {error}", fix=_fix(error, settings))
 
@@ -212,17 +214,34 @@ def _clock(theirs: datetime) -> Finding:
     return Finding("clock", is_well=is_well, detail=f"{skew_s:.1f} s from the database's", fix=fix)
 
 
-async def _roles(database: Database, settings: Settings) -> Finding:
+async def _served(database: Database, settings: Settings) -> AsyncIterator[Finding]:
+    """Yield a finding for the roles of transactions and, on a cluster, one for its servers."""
     pools = await open_pools(database.dsn, pools_config(settings))
     try:
         await check_roles(pools.background)
+        yield Finding("roles", is_well=True, detail=", ".join(DatabaseRole))
+        if servers := await shard_servers(pools.background):
+            yield cluster(servers)
     except RoleNotGranted as error:
-        return Finding(
+        yield Finding(
             "roles", is_well=False, detail=str(error), fix="as a superuser, or the user that ran `sidecar migrate`"
         )
     finally:
         await pools.close()
-    return Finding("roles", is_well=True, detail=", ".join(DatabaseRole))
+
+
+def cluster(servers: Sequence[ShardServer]) -> Finding:
+    """Return the finding for the servers that hold the tenants' rows."""
+    silent = [one for one in servers if one.unanswered]
+    if not silent:
+        return Finding("cluster", is_well=True, detail=f"all {len(servers)} servers with tenants answer")
+    described = "; ".join(
+        f"{one.address} does not answer {' and '.join(one.unanswered)}: {one.shards} of {one.of_shards} shards of tenants"
+        for one in silent
+    )
+    detail = f"{described}. Their calls are refused, turns may be degraded, and work across all tenants waits"
+    fix = "start it, or let it admit these roles: see “A Citus cluster” and “Loss of a server” in docs/scaling.md"
+    return Finding("cluster", is_well=False, detail=detail, fix=fix)
 
 
 async def _schema(database: Database) -> Finding:

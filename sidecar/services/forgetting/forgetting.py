@@ -38,7 +38,7 @@ from store.db.postgres import Pool, Pools, scoped
 from store.db.queries import Connection
 from store.ontology import evidence
 from store.scope import Scope
-from store.tenancy import forgotten, tenants, traces
+from store.tenancy import changes, forgotten, tenants, traces
 from store.tenancy.traces import WordHit
 from store.text.texts import text_hash
 from store.wiki import browse, upkeep
@@ -189,7 +189,7 @@ async def _confirmed(connection: Connection, scope: Scope, target: Target) -> _F
 async def _forget(
     connection: Connection, scope: Scope, found: _Found, word: str, *, now: datetime
 ) -> tuple[ForgetReport, forgotten.Notes]:
-    before = await purging.changes_so_far(connection)
+    before = await changes.so_far(connection, scope.tenant_id)
     report = ForgetReport(is_dry_run=False, hits=found.hits)
     has_turns = bool(found.turn_ids or found.thread_ids or found.titles)
     resting = await forget_turns(connection, scope, found.turn_ids, now=now) if found.turn_ids else frozenset()
@@ -210,7 +210,7 @@ async def _forget(
     if word:
         notes += await forgotten.note_receipts(connection, scope)
         report = replace(report, left=await traces.rows_holding(connection, scope, word))
-    counts = purging.changes_since(before, await purging.changes_so_far(connection))
+    counts = changes.since(before, await changes.so_far(connection, scope.tenant_id))
     if counts:
         await purging.request(connection, now=now)
     return replace(report, row_counts=counts), notes

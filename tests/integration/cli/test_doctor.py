@@ -9,7 +9,9 @@ import asyncpg
 import pytest
 from cryptography import x509
 
-from sidecar.cli.operations.examining import Finding, _clock, _disk, examine, reach
+from sidecar.cli.operations.examining import Finding, _clock, _disk, cluster, examine, reach
+from store.db.distribution import ShardServer
+from store.db.postgres import DatabaseRole
 from tests.support.rpc.certificates import Authority
 
 UNUSABLE = {
@@ -61,6 +63,15 @@ async def test_user_without_the_roles_is_told_to_be_granted_them(database: str, 
     await connection.close()
     assert not found["roles"].is_well
     assert "GRANT sidecar_app, sidecar_worker" in found["roles"].detail
+
+
+def test_lost_server_of_a_cluster_is_named_with_its_share_of_the_tenants() -> None:
+    lost = ShardServer("db2:5432", 16, 32, tuple(DatabaseRole))
+    found = cluster([ShardServer("db1:5432", 16, 32, ()), lost])
+    assert (found.name, found.is_well) == ("cluster", False)
+    assert "db2:5432 does not answer sidecar_app and sidecar_worker: 16 of 32 shards of tenants" in found.detail
+    assert "db1" not in found.detail
+    assert cluster([ShardServer("db1:5432", 32, 32, ())]).is_well
 
 
 async def test_each_problem_is_named_with_its_fix(tmp_path: Path, database: str) -> None:

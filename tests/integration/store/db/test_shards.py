@@ -123,6 +123,11 @@ async def test_no_tenant_table_has_a_trigger(schema: Connection) -> None:
     assert [tuple(row) for row in rows] == []
 
 
+def test_no_query_counts_the_rows_that_its_own_session_changed() -> None:
+    # On a cluster they change in a session on their tenant's server: changes_so_far() counts them there.
+    assert [query.name for query in queries.all_queries() if "pg_stat_xact" in query.sql] == []
+
+
 async def test_no_notice_is_sent_while_rows_are_written(schema: Connection) -> None:
     for query in queries.all_queries():
         if "pg_notify" in query.sql:
