@@ -61,6 +61,7 @@ NAME = "extractive"
 MIN_MEMORIES = 2
 MIN_THEME_MEMORIES = 3
 MIN_TOLD_IN_PASSING = 3
+MIN_TOLD_OFTEN = 4
 MIN_NAME_WEIGHT = 2
 MIN_EVERYDAY_WEIGHT = 5
 MIN_PASSING_WEIGHT = 6
@@ -156,7 +157,8 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
             return False
         if is_few and is_plain and not any(_is_about(one, subject.keys) for one in every):
             return False
-        return sum(weights) >= (1 if subject.is_told else MIN_NAME_WEIGHT) and not (
+        is_certain = subject.is_told or sum(map(bool, saying)) >= MIN_TOLD_OFTEN
+        return sum(weights) >= (1 if is_certain else MIN_NAME_WEIGHT) and not (
             is_plain and is_fragment((one for _, quoted in found for one in quoted), subject.keys)
         )
     is_of_everyday = is_everyday(subject.title)

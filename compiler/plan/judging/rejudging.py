@@ -45,6 +45,7 @@ from compiler.plan.text.kin import introductions, keys_of
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.nicknames import nicknames
 from compiler.plan.text.sentences import sentences
+from compiler.plan.text.tokens import paired
 from compiler.plan.text.words import NO_NAMES
 
 MOST_MEMORIES = 300
@@ -56,7 +57,8 @@ _DAY = re.compile(r"^\d{4} \d\d \d\d ")
 @dataclass(frozen=True, slots=True)
 class NameClues:
     """Clues about names, as plain keys: cities with the ids of memories whose metadata has them, surnames after a title, and
-    pairs of a word for kin or a nickname and a name (`my sister`, `ana`). `borne` are names whose bearer a memory introduces.
+    pairs of another word for a bearer and a name: a word for kin, a nickname, the last word of `Lamp and Lens` (`my sister`,
+    `ana`). `borne` are names whose bearer a memory introduces.
     """
 
     cities: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -122,6 +124,7 @@ def clues_in(memories: Iterable[BatchMemory]) -> NameClues:
         surnames |= titled(memory.text)
         given |= {(word, plain_key(name)) for kind, name in introductions(memory.text) for word in keys_of(kind)}
         given |= {(plain_key(nick), plain_key(name)) for nick, name in nicknames(memory.text)}
+        given |= {(plain_key(name).rpartition(" ")[2], plain_key(name)) for name in paired(memory.text)}
         names, said = {one.name for one in runs(memory.text)}, sentences(memory.text)
         borne |= {plain_key(name) for name in names if told((name,), said)}
     spread = {key: frozenset(ids) for key, ids in cities.items()}

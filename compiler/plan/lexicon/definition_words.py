@@ -55,7 +55,7 @@ how much
   portuguese: muito mais tao
 before a name
   english: the dr prof mr mrs ms now
-  german: der die herr frau jetzt
+  german: der die herr herrn frau jetzt
   spanish: el la senor senora doctor doctora don dona ahora
   portuguese: o a dra doutor doutora seu agora
 leads
@@ -168,10 +168,23 @@ here
   portuguese: fora
 from
   english: from of
-  german: vom von_der von_den
+  german: vom von_der von_den aus_der aus_dem
   spanish: del de_la
   portuguese: da do
   french: du
+for
+  english: for from with to by
+  german: fur mit von bei aus
+  spanish: para con
+  portuguese: com
+  french: pour avec
+whom all call
+  english: whom_everyone_calls whom_everybody_calls who_everyone_calls who_everybody_calls that_everyone_calls whom_we_call
+  english: whom_they_call who_we_call whom_people_call whom_friends_call whom_all_call everyone_calls everybody_calls
+  german: den_alle die_alle das_alle
+  spanish: que_todos_llaman quien_todos_llaman que_llaman que_llamamos quien_llamamos
+  portuguese: que_todos_chamam_de quem_todos_chamam_de que_todos_chamam quem_todos_chamam que_chamamos_de
+  french: que_tout_le_monde_appelle que_tous_appellent quon_appelle
 next clause
   english: and but while
   german: und aber

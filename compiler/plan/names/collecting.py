@@ -31,6 +31,7 @@ from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.nicknames import nicknames
 from compiler.plan.text.persons import acting, acts, greeted, is_apposed
 from compiler.plan.text.sentences import sentences
+from compiler.plan.text.tokens import paired
 from compiler.plan.text.words import HONORIFICS, PERSONAL, THIRD_PERSON
 
 OFTEN_TOGETHER = 3
@@ -54,8 +55,9 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
     held = {main_key(plain_key(mention.alias)): mention for mention in batch.mentions}
     every = (*batch.memories, *batch.earlier)
     introduced = {plain_key(name) for memory in every for _, name in introductions(memory.text)}
+    joint = {plain_key(name) for memory in every for name in paired(memory.text)}
     found = _seen(
-        batch.memories, {*map(plain_key, (*pages, *(mention.alias for mention in batch.mentions))), *introduced}
+        batch.memories, {*map(plain_key, (*pages, *(mention.alias for mention in batch.mentions))), *introduced, *joint}
     )
     earlier = {memory.memory_id: memory for memory in batch.earlier}
     for key, subject in found.items():
@@ -64,7 +66,7 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
             _recall(subject, held[key], earlier)
         if gazetteer.is_known_city(key) and subject.kind is NameKind.THING and not subject.is_personal:
             subject.kind = NameKind.CITY
-        subject.is_sure |= subject.page is not None
+        subject.is_sure |= subject.page is not None or key in joint
     for key in introduced.intersection(found):
         found[key].is_sure, found[key].kind = True, NameKind.PERSON
     several = {key for key in sorted(found) if kind_of(key) and _introduce(found, key)}
@@ -211,12 +213,13 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
 
 
 def _is_talked_of(subject: Subject) -> bool:
-    """Return whether a word that begins sentences of utterances is a person's name: a verb follows it in two, in one a verb of
-    people only: `Ana: Kev says no.`
+    """Return whether a word that begins sentences of utterances is a name: a verb follows it in three, or in two and in one of
+    these a verb of people only: `Ana: Kev says no.`
     """
     said = [text for text in subject.texts if speaker_of(text) and subject.key not in small_keys(text)]
     acted = [text for text in said if acts(subject.key, text)]
-    return len(acted) >= LEAST_ACTS and any(acts(subject.key, text, PERSONAL) for text in acted)
+    is_often = len(acted) >= OFTEN_TOGETHER
+    return is_often or (len(acted) >= LEAST_ACTS and any(acts(subject.key, text, PERSONAL) for text in acted))
 
 
 def _is_small_name(subject: Subject) -> bool:

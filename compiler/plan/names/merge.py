@@ -12,10 +12,10 @@ from enum import StrEnum
 from compiler.plan.contract import Page, PageKey, PageType
 from compiler.plan.names import spelling
 from compiler.plan.names.ruled import Rulings
-from compiler.plan.names.same_names import is_titled, surname
+from compiler.plan.names.same_names import is_other_gender, is_titled, surname
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal, ProposedPage
-from compiler.plan.text.bearers import are_labelled, are_several, is_kin_of_somebody, told
+from compiler.plan.text.bearers import are_labelled, are_several, is_beast, is_kin_of_somebody, told
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_key, alias_keys, plain_key, slug
 from compiler.plan.text.namesakes import has_namesakes, is_acronym_in, is_compound_of, is_partnership, is_town_of
 
@@ -131,10 +131,11 @@ class Merger:
         """
         key, known = plain_key(proposed.title), plain_key(page.title)
         if surname(known) == key:
-            return any(is_kin_of_somebody(proposed.title, line) for line in _lines(proposed))
+            lines = _lines(proposed)
+            return is_other_gender(key, known, lines) or any(_is_of_house(proposed.title, line) for line in lines)
         if surname(key) == known:
-            lines = (line for section in page.sections for line in section.body_md.split("\n"))
-            return any(is_kin_of_somebody(page.title, line) for line in lines)
+            lines = [line for section in page.sections for line in section.body_md.split("\n")]
+            return is_other_gender(known, key, lines) or any(_is_of_house(page.title, line) for line in lines)
         return False
 
     def _longer(self, proposed: ProposedPage) -> set[PageKey]:
@@ -255,8 +256,15 @@ def _are_of_several(title: str, said: Sequence[str], page: Page) -> bool:
     if are_several(short | longer) or (" " in page.title and are_labelled(short, longer, count)):
         return True
     is_formal = count > 1 or any(surname(plain_key(alias.key)) for alias in page.aliases)
-    is_formal |= is_titled(plain_key(page.title).rpartition(" ")[2], lines)
-    return is_formal and any(is_kin_of_somebody(title, line) for line in said)
+    family_name = plain_key(page.title).rpartition(" ")[2]
+    is_formal |= is_titled(family_name, lines)
+    of_others = (line for line in said if family_name not in plain_key(line).split())
+    return is_formal and any(is_kin_of_somebody(title, line) for line in of_others)
+
+
+def _is_of_house(name: str, line: str) -> bool:
+    """Return whether a line says that the bearer of a name is somebody's relative or an animal."""
+    return is_kin_of_somebody(name, line) or is_beast(name, line)
 
 
 def _add(found: list[Match], match: Match) -> None:

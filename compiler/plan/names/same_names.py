@@ -19,6 +19,12 @@ _TITLED = re.compile(
     rf"\b(?i:{'|'.join(sorted((TITLES | ADDRESSES | {'herrn'}), key=len, reverse=True))})\.? (?:(?:Dr|Prof|med|Ing)\.? ){{0,2}}"
     r"([^\W\d_a-z][\w'’-]+)(?! [^\W\d_a-zà-ÿ])"
 )
+_FEMALE_WORDS = """
+frau mrs ms miss madame mme signora senora senorita sra dona senhora doctora doutora dra tante tia zia aunt auntie
+"""
+_MALE_WORDS = "herr herrn mr monsieur m signor senor sr don senhor doutor dom uncle onkel oncle tio zio"
+_FEMALE, _MALE = frozenset(_FEMALE_WORDS.split()), frozenset(_MALE_WORDS.split())
+_ADDRESSED = re.compile(rf"\b({'|'.join(sorted(_FEMALE | _MALE))}) (?:(?:dr|prof) )*(\w+)")
 _WORD = re.compile(r"[^\W\d_][\w-]*")
 _ADJECTIVE = re.compile(r"[a-zäöüß]{2,}(?:e|er|es|en|em)")
 _SHORTEST = 3
@@ -45,6 +51,22 @@ def is_titled(key: str, texts: Iterable[str]) -> bool:
     return any(key in titled(text) for text in texts)
 
 
+@cached_by_text(4096)
+def _addressed(text: str) -> frozenset[tuple[str, str]]:
+    """Return the pairs of a form of address that tells a gender and the word that it stands before, as plain keys."""
+    return frozenset((one[1], one[2]) for one in _ADDRESSED.finditer(plain_key(text)))
+
+
+def is_other_gender(surname_key: str, key: str, texts: Iterable[str]) -> bool:
+    """Return whether the texts have a surname only after a form of address of another gender than that with which a plain key
+    begins: `Frau Dr. Reuter` is not `Herr Reuter`.
+    """
+    said = {word for text in texts for word, name in _addressed(text) if name == surname_key}
+    first = key.partition(" ")[0]
+    own, other = (_MALE, _FEMALE) if first in _MALE else (_FEMALE, _MALE)
+    return first in own and bool(said & other) and not said & own
+
+
 def surname(key: str) -> str:
     """Return the surname of a plain key that begins with a form of address; empty for any other."""
     first, _, rest = key.partition(" ")
@@ -58,15 +80,21 @@ def words_before_name(run: Sequence[str]) -> int:
     first = plain_key(run[0])
     if len(run) <= _FULL_NAME:
         return 0
-    is_joint = run[1].lower() in CONNECTORS
+    is_joint = run[1].lower() in CONNECTORS or (first in ADDRESSES and run[2].lower() in CONNECTORS)
     return 2 if is_joint and first in OCCASIONS else int(not is_joint and first in ROLES)
 
 
 def joint_of_place(words: Sequence[str]) -> int:
-    """Return the index at which a person's name ends before a place's: that of `do` in `Dona Amélia do Café Lírio`; else 0."""
+    """Return the index at which a person's name ends before where they are from: that of `do` in `Dona Amélia do Café Lírio`, of
+    `of` in `Ana Lima of Helios`; else 0.
+    """
+    every = range(1, len(words) - 1)
+    if of := next((at for at in every if words[at] == "of"), 0):
+        last = plain_key(words[of - 1])
+        is_person = of >= _FULL_NAME and not (is_ordinary(last) or last in GENERIC or last in CONNECTORS)
+        return of if is_person else 0
     if plain_key(words[0]) not in ADDRESSES:
         return 0
-    every = range(1, len(words) - 1)
     kinds = GENERIC - CONNECTORS
     return next((at for at in every if words[at].lower() in CONNECTORS and plain_key(words[at + 1]) in kinds), 0)
 

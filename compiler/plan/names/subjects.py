@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
-from compiler.plan.names.same_names import country, is_titled, main_name, surname
+from compiler.plan.names.same_names import country, is_other_gender, is_titled, main_name, surname
 from compiler.plan.names.spelling import are_distinct
 from compiler.plan.names.spotting import NameKind, Spotted
-from compiler.plan.text.bearers import BearerKind, are_labelled, are_several, is_kin_of_somebody, told
+from compiler.plan.text.bearers import BearerKind, are_labelled, are_several, is_beast, is_kin_of_somebody, told
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.kin import is_owned
 from compiler.plan.text.markdown import plain_key
@@ -41,6 +41,7 @@ SHORTEST_NICKNAME = 3
 LEAST_ACTS = 2
 FULL_NAME = 2
 FULL_NAMES = 2
+_INITIALS = 2
 
 _PHRASING = STOP_WORDS - CONNECTORS
 # Peoples whose plural is no family.
@@ -198,14 +199,16 @@ def _bearer(key: str, subject: Subject, found: Mapping[str, Subject]) -> Subject
     surname_key = surname(key)
     if subject.kind not in (NameKind.THING, NameKind.PERSON) or " " in (surname_key or key):
         return None
+    if any(is_beast(name, text) for name in subject.names for text in subject.texts):
+        return None
     if any(is_of_generation(surname_key or key, text) for text in subject.texts):
         return None
     ending = [one for other, one in found.items() if other != key and other.endswith(f" {surname_key or key}")]
-    addressed = [one for one in ending if surname(one.key)]
+    addressed = [one for one in ending if surname(one.key) and not is_other_gender(key, one.key, subject.texts)]
     if surname_key or is_titled(key, (memory.text for memory in subject.memories.values())):
         full = [one for one in ending if not surname(one.key) and is_person_like(one.key)]
         if len(full) == 1 and len(addressed) < (1 if surname_key else LEAST_ACTS):
-            return None if surname_key and _are_beside(subject, full[0]) else full[0]
+            return None if _are_beside(subject, full[0]) else full[0]
     if surname_key or len(addressed) != 1 or key in COMMON_WORDS:
         return None
     is_of_kin = any(is_kin_of_somebody(name, text) for name in subject.names for text in subject.texts)
@@ -213,9 +216,14 @@ def _bearer(key: str, subject: Subject, found: Mapping[str, Subject]) -> Subject
 
 
 def _are_beside(subject: Subject, other: Subject) -> bool:
-    """Return whether a sentence has both names, which are then those of two people: `Karl Reuter, no relation of Frau Reuter`."""
+    """Return whether a sentence has both names, which are then those of two people: `Karl Reuter, no relation of Frau Reuter`,
+    `Mr Reuter came with Karl`.
+    """
+    first = other.key.partition(" ")[0]
+    wanted = {other.key} if is_ordinary(first) else {other.key, first}
     said = (f" {plain_key(sentence)} " for text in subject.texts for sentence in sentences(text))
-    return any(f" {subject.key} " in one and f" {other.key} " in one for one in said)
+    others = ((one.replace(f" {other.key} ", " "), one) for one in said)
+    return any(f" {subject.key} " in left and any(f" {name} " in one for name in wanted) for left, one in others)
 
 
 def _is_short(subject: Subject) -> bool:
@@ -241,13 +249,15 @@ def _may_join(subject: Subject, longer: Subject) -> bool:
 
 def _are_distinct(subject: Subject, longer: Subject) -> bool:
     """Return whether the names are of two things: the longer one is that of something in a town, a firm of partners, an
-    acronym's product or a compound given name (`Ana-Lena`), a sentence has both, or the short one is that of a thing and the
-    longer one a person's (`beside the Wilhelmina`, `Wilhelmina Rook wants`).
+    acronym's product, somebody with a trade of two letters (`DJ`) or a compound given name (`Ana-Lena`), a sentence has both, or
+    the short one is that of a thing and the longer one a person's (`beside the Wilhelmina`, `Wilhelmina Rook wants`).
     """
     if any(is_compound_of(subject.key, name) for name in longer.names):
         return True
     texts = (*subject.texts, *longer.texts)
     if longer.kind is NameKind.THING and any(is_town_of(name, longer.key, texts) for name in subject.names):
+        return True
+    if all(len(name) == _INITIALS and name.isupper() for name in subject.names) and not subject.is_acting:
         return True
     if any(map(is_partnership, longer.names)) or all(is_acronym_in(name, longer.key) for name in subject.names):
         return True
@@ -301,7 +311,8 @@ def _are_of_several(subject: Subject, longer: Subject, found: Iterable[str]) -> 
     if is_full_name and are_labelled(roles, of_longer, len(longer.memories)):
         return True
     is_formal = len(longer.memories) > 1 or any((surname(key) or key) in words[1:] for key in found)
-    return is_formal and any(is_kin_of_somebody(name, one) for name in subject.names for one in said)
+    of_others = [one for one in said if set(words[1:]).isdisjoint(plain_key(one).split())]
+    return is_formal and any(is_kin_of_somebody(name, one) for name in subject.names for one in of_others)
 
 
 def _is_plural(plural: Subject, subject: Subject, found: Collection[str]) -> bool:

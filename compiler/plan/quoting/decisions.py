@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping
 import regex
 
 from compiler.plan.contract import BatchMemory, PageType
+from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.locating import PERIOD_TAG, tags_of
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.proposal import ProposedName, ProposedPage, ProposedSection
 from compiler.plan.quoting.excerpts import attributed, dated, line
 from compiler.plan.text.change import content_words
+from compiler.plan.text.kin import kin_in
 from compiler.plan.text.markdown import escape, one_line, plain_key
 from compiler.plan.text.page_words import words_of
 from compiler.plan.text.sentences import sentences
@@ -246,10 +248,17 @@ def _is_own(sentence: str, before: str) -> bool:
     words = plain_key(before).split()
     if not _OTHERS.isdisjoint(words[-4:]) or _CONTRACTED.search(before):
         return False
-    if not FIRST_PERSON.isdisjoint(words[-6:]) or len(words) <= 1:
+    is_others = bool(speaker_of(sentence)) and _is_name(before)
+    if not FIRST_PERSON.isdisjoint(words[-6:]) or (len(words) <= 1 and not is_others):
         return not _SUPPOSING.search(" ".join(words[-6:]))
     names = runs(before)
     return not speaker_of(sentence) and bool(names) and plain_key(before).startswith(plain_key(names[0].name))
+
+
+def _is_name(before: str) -> bool:
+    """Return whether the word before `decided` is a capitalised one for a person: `Mom`, `Tarka`, and not `Finally`."""
+    word = before.strip()
+    return word[:1].isupper() and (bool(kin_in(word)) or not is_ordinary(plain_key(word)))
 
 
 def _title(decided: str) -> str:

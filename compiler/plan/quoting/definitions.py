@@ -42,12 +42,15 @@ _COMMA, _STOP = _STOPS = ("\x02", "\x03")
 _WORD = rf"[^{_COMMA}{_STOP}\s]+"
 _KIND = rf"(?!(?:{_ANY['and']}|{_ANY['no kind']})\b){_WORD}"
 _APPOSED = (
-    rf"(?:(?:who is |who s |que es )?(?:{_AN}|{_MY}|{_ANY['article in a case']})(?: {_KIND}){{1,5}}"
+    rf"(?:(?:who is |who s |que es )?(?:{_AN}|{_MY}|{_ANY['article in a case']})(?! (?:{_ANY['for']})\b)(?: {_KIND}){{1,5}}"
+    rf"(?: (?:that|who|which|que|qui)(?: {_WORD})+)?"
     rf"|que (?:es|era|est|foi) (?!(?:{_ANY['how much']})\b){_KIND}(?: (?:de|da|do|del|en|em|no|na) {_WORD})?)"
     rf"(?: [{_COMMA}{_STOP}]|$)"
 )
 _CALLED = rf"(?:(?:{_TITLES}) )*{_NAME}"
 
+# `His name is Jon`, `she is called Jon`: who he is stands in another sentence.
+_HIS_NAME = rf"(?:{_ANY['pronoun']}) (?:name |nombre |nome |nom )?(?:{_ANY['is called']}) "
 # `Omar's boat called Jon`, `the fifth called Jon`: something else has the name.
 _BAPTISING = frozenset(["called", "named"])
 # `Jon, an architect`; `our baker, Jon, came`; `my old boss Jon`; `the boss Dona Ana`.
@@ -71,15 +74,20 @@ _HAS_CALLED = re.compile(
     rf"|{_NAME} (?:{_IS}) (?:{_ANY['married to']})\b|\b\w+ in law {_NAME}"
     rf"|(?:^|[{_COMMA}{_STOP}] )(?:new|neuer?|nuev[oa]|nov[oa])(?: {_WORD}){{1,3}} (?:{_ANY['is called']}) {_CALLED}"
     rf"|\b(?:{_AN}|{_MY})(?: {_WORD}){{1,3}} (?:{_ANY['title']}) {_NAME}"
+    rf"|\b(?:{_ANY['one']})(?: (?!(?:{_ANY['and']}|{_ANY['for']})\b){_WORD}){{1,4}} {_COMMA} {_CALLED}(?: {_STOP})?$"
+    rf"|\b(?:{_ANY['one']})(?: {_WORD}){{1,4}} {_COMMA} (?:{_HIS_NAME}|(?:he|she|it)s (?:called|named) |(?:{_ANY['bears']}) )"
+    rf"{_CALLED}"
+    rf"|\b(?:{_ANY['one']}|another|{_MY})(?: {_WORD}){{1,5}} (?:{_COMMA} )?(?:{_ANY['whom all call']}) {_NAME}"
     rf"|^{_WORD} (?!(?:after|ever|never|other|over|under)\b)\w{{2,}}(?:er|or|ist|ian) (?:dr|mr|mrs|ms) {_NAME}"
 )
 # `Jon is an architect`; `the architect is called Jon`; `New architect: Jon`.
+# `New buyer at Jon is an architect` tells of the buyer.
+_NO_SUBJECT = "".join(rf"(?<!\b{word} )" for word in f"at|in|{_ANY['for']}|bei|en|em|na|no|chez".split("|"))
 _IS_KIND = re.compile(
-    rf"(?:(?!(?:{_ANY['supposing']})\b)\S+ ){{0,3}}{_NAME} (?:{_IS}) "
+    rf"(?:(?!(?:{_ANY['supposing']})\b)\S+ ){{0,3}}{_NO_SUBJECT}{_NAME} (?:{_IS}) "
     rf"(?:(?:{_ANY['now or not']}) )*(?:{_AN})\b(?! (?:{_ANY['no kind']})\b)"
 )
-# `His name is Jon`, `she is called Jon`: who he is stands in another sentence.
-_HIS_NAME = rf"(?:{_ANY['pronoun']}) (?:name |nombre |nome |nom )?(?:{_ANY['is called']}) "
+_IS_HIS_NAME = re.compile(rf"{_HIS_NAME}{_CALLED}(?!\S)")
 _KIND_IS = re.compile(
     rf"(?!{_HIS_NAME})(?:(?!(?:it|this|that|these|those|{_ANY['aim']})\b)\S+ ){{1,5}}(?:{_ANY['is called']})"
     rf" (?:(?:{_AN}) (?:(?!(?:{_ANY['works at']}|{_ANY['from']}|{_ANY['in']}|to|with|on)\b){_WORD} ){{1,2}})?{_CALLED}"
@@ -151,6 +159,8 @@ _NAMESAKE = re.compile(
 _NAMED_IT = re.compile(rf"\b(?:named|christened|called) (?:it|him) {_NAME}")
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
 _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
+_SEVERAL = re.compile(rf"{_NAME} (?:are|were) ")
+_BEFORE_NOUN = re.compile(rf"{_NAME} ([a-z]{{3,}}(?<!ly|[^s]s|ed)) (?:is|was|has|will)\b")
 
 _MARK = re.compile(r"[,();:!?]|\.(?=\s*$)")
 _BRACKET = re.compile(
@@ -200,6 +210,12 @@ def is_home(sentence: str, keys: Collection[str], *, is_living: bool = False) ->
     said = (_signed(clause, key) for clause in _every_clause(sentence, keys) for key in keys)
     homes = ((one, match) for one in said if (match := (_IS_LIVED_IN if is_living else _IS_HOME).search(one)))
     return any(not (_NOBODY.search(one[: match.start()]) or _NOT_IN_IT.search(match[0])) for one, match in homes)
+
+
+def introduces(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a sentence gives the subject's name to what the one before it tells of: `It is called Jon.`"""
+    text = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
+    return any(_IS_HIS_NAME.match(_signed(text, key)) for key in keys)
 
 
 def _every_clause(sentence: str, keys: Collection[str]) -> list[str]:
@@ -260,8 +276,12 @@ def clause(sentence: str, keys: Collection[str]) -> str:
     """
     if speaker_of(sentence) or any(_begins_with(sentence, key) for key in keys):
         return sentence
-    parts = _LATER.split(sentence)
-    found = (one for one in parts[1:] if any(_STATE.match(_signed(plain_key(one), key)) for key in keys))
+    joints, parts = _LATER.findall(sentence), _LATER.split(sentence)
+    stated = (
+        (joint, one, _signed(plain_key(one), key)) for joint, one in zip(joints, parts[1:], strict=True) for key in keys
+    )
+    # `Omar and Ana are a couple` is about both.
+    found = (one for joint, one, said in stated if _STATE.match(said) and (";" in joint or not _SEVERAL.match(said)))
     first = next(found, "")
     return f"{first.rstrip(' .;')}." if first and first[0].isupper() else sentence
 
@@ -335,7 +355,14 @@ def _defined(text: str, key: str) -> int:
         and not (before[2] in _BAPTISING and _ORDINALS.search(text[: before.start(2)]))
     ):
         return 5
-    return 3 if _OPENS.match(text) or _NAMED_IT.search(text) else 1
+    is_begun = _OPENS.match(text) and not _is_before_noun(text)
+    return 3 if is_begun or _NAMED_IT.search(text) else 1
+
+
+def _is_before_noun(text: str) -> bool:
+    """Return whether the subject's name at the start belongs to a noun that a verb follows: `Helios rep is a man`."""
+    found = _BEFORE_NOUN.match(text)
+    return found is not None and not (is_verb(found[1]) or found[1] in STOP_WORDS)
 
 
 def _is_definition(text: str) -> bool:

@@ -216,7 +216,7 @@ def _goes_on(sentence: str, keys: Collection[str]) -> bool:
     first person, begins with another name or a label, or is a question.
     """
     words = plain_key(sentence).split()
-    if _is_question(sentence) or _names(sentence, keys) or not words or _BULLET.match(sentence):
+    if is_question(sentence) or _names(sentence, keys) or not words or _BULLET.match(sentence):
         return False
     if words[0] in THIRD_PERSON:
         return not _OF_NOTHING.match(" ".join(words))
@@ -263,6 +263,7 @@ def founds(sentence: str, keys: Set[str]) -> bool:
     A sentence in the first person or with `with` is about all its names. A long sentence with four names or more is about the
     first only.
     """
+    sentence = sentence.removeprefix(f"{speaker_of(sentence)}: ")
     marked = plain_key(sentence)
     names = list(dict.fromkeys(key for key in (plain_key(one.name) for one in runs(sentence)) if key))
     if keys.isdisjoint(names) or len(names) < LEAST_EXAMPLES:
@@ -336,13 +337,14 @@ def asks(said: str) -> bool:
     return said.rstrip()[-1:].isalnum() and bool(_ASKING.match(said))
 
 
-def _is_question(sentence: str) -> bool:
+def is_question(sentence: str) -> bool:
+    """Return whether a sentence ends with a question mark."""
     return sentence.rstrip("\"'”’)*_ ").endswith(("?", "？"))
 
 
 def _is_telling(sentence: str, keys: Collection[str], least: int = LEAST_WORDS) -> bool:
     speaker = speaker_of(sentence)
-    if _is_question(sentence) or _ASIDE.fullmatch(sentence):
+    if is_question(sentence) or _ASIDE.fullmatch(sentence):
         return False
     words = content_words(sentence)
     said, speaker = sentence.removeprefix(f"{speaker}: "), plain_key(speaker)

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 
 from compiler.plan.contract import BatchMemory
 from compiler.plan.names.locating import city_of, place_name, types_of
+from compiler.plan.names.naming import holds
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of
-from compiler.plan.quoting.definitions import KIND, clause, definition, is_home, without_longer
-from compiler.plan.quoting.excerpts import asks, bare, dated, founds, naming, tells_day
+from compiler.plan.quoting.definitions import KIND, clause, definition, introduces, is_home, without_longer
+from compiler.plan.quoting.excerpts import asks, bare, dated, founds, is_question, naming, tells_day
 from compiler.plan.quoting.weighing import POINTING, is_central, is_liking, is_listed, is_subject, theme_place
 from compiler.plan.text.change import content_words
 from compiler.plan.text.kin import is_of_kin
@@ -40,6 +41,9 @@ _USER = re.compile(
 )
 _OF_PERSONS = re.compile(r"(?:(?:also|and|und|y|e) )?(?:he|she|they|el[ea]s?|ell[ao]s?|er|sie|ils?|elles?|lui|lei) ")
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
+_THIS_TIME = re.compile(
+    r"\bth(?:is|ese) (?:time|days?|weeks?|weekend|month|year|morning|afternoon|evening|spring|summer|autumn|fall|winter|season)\b"
+)
 # `I did that`, `she swims there`: what they mean is in another sentence, unless a place is named before.
 _REFERRING = re.compile(
     r"\b(?:do|does|did|doing|done) (?:that|it|so|this)\b|\b(?:says?|said|thinks?|thought|think) (?:yes|no|so)\b"
@@ -182,9 +186,11 @@ def _order(
     at = theme_place(first, keys) if is_theme and not speaker_of(first) else at
     is_change = tells_day(first) and (at <= _CHANGE_CHARS or bool(speaker_of(first)))
     says = COPULA.sub(" est ", first)
-    is_dated = not is_theme and (is_change or definition(says, keys) >= _BEGINS or is_home(says, keys))
-    fit = fitness(first, keys, is_led=not excerpt.startswith(first))
-    fit -= 0 if is_theme or definition(says, keys) > _STATE else _brevity(excerpt[excerpt.find(first) :], keys)
+    is_led = not excerpt.startswith(first)
+    defined = 0 if is_theme else _definition(says, keys, is_led=is_led)
+    is_dated = not is_theme and (is_change or defined >= _BEGINS)
+    fit = fitness(first, keys, is_led=is_led)
+    fit -= 0 if is_theme or defined > _STATE else _brevity(excerpt[excerpt.find(first) :], keys)
     # Of sentences that begin with the subject and do not define it, a newer one tells more than one of slightly better form.
     speaker = plain_key(speaker_of(first))
     begins = at <= len(speaker) + _ARTICLE_CHARS and (speaker not in keys or _is_of_speaker(first))
@@ -204,8 +210,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     words = set(text.split())
     found = 0
     is_theme = any(theme_of(key) for key in keys)
-    score = 0 if is_theme else definition(sentence, keys)
-    score = _STATE if score < _STATE and not is_theme and is_home(sentence, keys) else score
+    score = 0 if is_theme else _definition(sentence, keys, is_led=is_led)
     if not is_led:
         # `Her daughter Ana lives here` says who Ana is, whoever `her` is.
         # `They have two daughters, Ana and Eva` does so too.
@@ -217,7 +222,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     elif text.partition(" ")[0] in _SUBJECTS:
         found -= 2  # `He asked his boss, Ana.` is about the person of the sentence before
     found -= 2 if _REACTING.search(text) or _WISHING.match(text) else 0
-    found -= 2 if speaker and asks(said) else 0
+    found -= 2 if (speaker and asks(said)) or (not is_theme and is_question(sentence)) else 0
     found -= 2 if is_theme and speaker and _ANSWERING.match(text) and not any(map(is_verb, words)) else 0
     found -= 2 if speaks_to_other(words) or (speaker and not greeted(said).isdisjoint(keys)) else 0
     is_own = speaks_of_self(words)
@@ -226,7 +231,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
     elif is_own and speaker:
         found += 2 if plain_key(speaker) in keys and _is_of_speaker(sentence) else 1
     found -= 0 if score > _BEGINS or founds(sentence, frozenset(keys)) else 2
-    is_short = score < KIND and len(content_words(sentence)) < _SHORTEST_WORDS
+    is_short = score < KIND - is_led and len(content_words(sentence)) < _SHORTEST_WORDS
     found -= 2 if len(sentence) > _LONGEST or is_short else 0
     found -= 1 if score <= _STATE and len(runs(sentence)) > _MOST_NAMES else 0
     found -= 1 if sentence.rstrip().endswith("!") else 0
@@ -241,7 +246,26 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         return found if speaker else found + _telling(sentence, keys)
     # `Mico says Tuesday` tells of something else.
     is_saying = score <= _STATE and any(acts(key, text, _QUOTING) for key in keys)
-    return found + score - is_saying
+    return found + score - is_saying - (score < _STATE and _introduces_another(sentence, keys))
+
+
+def _introduces_another(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a sentence that does not begin with the subject says who or what another name is: `New buyer at Helios is
+    Tim.`
+    """
+    text, others = plain_key(sentence), {plain_key(one.name) for one in runs(sentence)}
+    others = {one for one in others if not any(holds(key, one) or holds(one, key) for key in keys)}
+    at = min((text.find(key) for key in keys if key in text), default=0)
+    after = [one for one in others if text.find(one) > at]
+    return definition(sentence, keys) < _BEGINS and any(definition(sentence, {one}) > _STATE for one in after)
+
+
+def _definition(sentence: str, keys: Collection[str], *, is_led: bool) -> int:
+    """Return how well a sentence defines a subject that is no theme, 0 to 6."""
+    score = definition(sentence, keys)
+    if score < _STATE and is_home(sentence, keys):
+        return _STATE
+    return max(score, KIND - 1) if is_led and introduces(sentence, keys) else score
 
 
 def _is_of_speaker(sentence: str) -> bool:
@@ -332,7 +356,7 @@ def _looseness(sentence: str, text: str) -> int:
     1 for a word like `it`, 2 for `did that` or a `there` without a place before it; then 1 for a `they`, 2 for a `she` without a
     name in the sentence or a noun before it, 1 for a `she` before the first name.
     """
-    words = text.split()
+    words = _THIS_TIME.sub("", text).split()
     found = 0 if _LOOSE.isdisjoint(words) and not _CONTINUING.search(text) else 1
     referring = _REFERRING.search(sentence)
     if referring and not _PLACE_BEFORE.search(sentence, 0, referring.start()):

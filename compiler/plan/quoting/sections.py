@@ -125,7 +125,7 @@ class _Room:
 def _place(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Room) -> str:
     slug, heading = _slug_and_heading(memory, sentence, keys, room)
     if slug not in room.headings:
-        room.headings[slug] = heading_in(heading, language_of(sentence))
+        room.headings[slug] = heading_in(heading, language_of(sentence.removeprefix(f"{speaker_of(sentence)}: ")))
     return slug
 
 

@@ -218,6 +218,11 @@ def is_kin_of_somebody(name: str, sentence: str) -> bool:
     return name in sentence and _may_tell(sentence) and bool(_near().search(_marked(name, sentence)))
 
 
+def is_beast(name: str, sentence: str) -> bool:
+    """Return whether a sentence says that the bearer of a name is an animal."""
+    return any(one.bearer is BearerKind.BEAST for one in roles(name, sentence))
+
+
 @cache
 def _near() -> re.Pattern[str]:
     near = [re.escape(word) for word, kind in _relatives().items() if kind in _NEAR]

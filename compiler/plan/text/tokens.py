@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
+from compiler.plan.lexicon.country_names import COUNTRY_NAMES
 from compiler.plan.lexicon.joined_names import FIRM_ENDS, JOINED, NAMES_ENDING_IN_MONTH, NOT_OWNED, OWNED
 from compiler.plan.text.german_nouns import is_german_compound
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.page_words import language_of
+from store.text.text_cache import cached_by_text
 
 NO_TOKEN = ""
 """Stands for a token that was taken away."""
@@ -40,12 +42,22 @@ _POSSESSIVE = re.compile(
 _ELIDED = re.compile(
     r"(?:[CDJLMNST]|Qu|Jusqu|Lorsqu|Puisqu|Aujourd|Quelqu|Un|Dell|All|Nell|Sull|Dall|Quell|Com|Dov)['’][^\W\d_A-ZÀ-Þ]{2}"
 )
+_ARTICLED = re.compile(r"l['’][A-ZÀ-Þ][a-zß-ÿ]{2}")
 _AMOUNT = re.compile(r"\d+[.,]\d")
 _LONGEST_UNIT = 3
 _BEFORE_INNS = frozenset(["at", "outside", "behind", "near", "called"])
 _OF_INNS = frozenset(["is", "was", "has", "had", "does", "did", "serves", "closes", "opens", "closed", "opened"])
 _PARTS = frozenset(
     ["in", "on", "at", "for", "with", "and", "by", "near", "because", "after", "before", "is", "was", "has"]
+)
+# `A podcast called Lamp and Lens`, and not `a couple called Ana and Tim` or `a house with dogs called Max and Moritz`.
+_SEVERAL = "couple|pair|duo|parents|people|twins|with|mit|con|com|avec|two|zwei|dos|dois|deux|paar|pareja|casal"
+_ARTICLE = "an?|the|one|my|our|his|her|their|eine?[nmr]?|d(?:er|ie|as|en|em)|una?|el|la|mi|su|uma?|o|une?|le"
+_PAIR = r"[^\W\d_a-zß-ÿ][^\W\d_]+ (?:and|und|y|e|et) [^\W\d_a-zß-ÿ][^\W\d_]+"
+_NAMED_AFTER_TWO = re.compile(
+    rf"(?:\b(?i:{_ARTICLE}) (?:(?!(?i:{_SEVERAL})\b)[\w-]+ ){{1,5}}?(?<!s )(?:called|named|namens|llamad[oa]|chamad[oa]|appelée?)"
+    r"|\b(?:(?:is|was) (?:now )?(?:called|named)|heißt|hieß|se llama|se chama|chama-se|s['’]appelle))"
+    rf" (?:the )?({_PAIR})(?=[.;:!?)]|,(?! [^\W\d_a-zß-ÿ])|$| (?:in|at|on|for|from|since|by|about|which|that|is|was|has)\b)"
 )
 _STREET = "St."
 _PARTICLES = frozenset(["den", "der", "ter"])  # `Van der Aa`
@@ -65,8 +77,16 @@ def tokens_of(text: str) -> list[str]:
         ]
     if "and" in tokens and ("the" in tokens or "The" in tokens):
         tokens = list(_inns_joined(tokens))
+    for pair in paired(text):
+        tokens = list(_joined(tokens, pair.split()))
     is_street = _STREET in tokens and language_of(text) not in ("german", "french")
     return list(_streets_ended(tokens)) if is_street else tokens
+
+
+@cached_by_text(4096)
+def paired(text: str) -> tuple[str, ...]:
+    """Return the names of two words joined by `and` that a text gives to one thing: `a podcast called Lamp and Lens`."""
+    return tuple(dict.fromkeys(_NAMED_AFTER_TWO.findall(text)))
 
 
 def is_capital(word: str) -> bool:
@@ -76,7 +96,17 @@ def is_capital(word: str) -> bool:
     is_brand = len(word) > _LONGEST_UNIT and word.isalnum() and word[0].islower()
     is_upper = word[0].isupper() and not _ELIDED.match(word)
     is_numbered = word[0].isdigit() and not _AMOUNT.match(word)
-    return is_upper or (any(map(str.isupper, word)) and (is_numbered or is_brand))
+    return is_upper or (any(map(str.isupper, word)) and (is_numbered or is_brand or _has_article(word)))
+
+
+def _has_article(word: str) -> bool:
+    """Return whether a word is a French or Italian name with its article: `l'Entêtée`, and not `l'Espagne`."""
+    return bool(_ARTICLED.match(word)) and plain_key(word[2:]) not in _countries()
+
+
+@cache
+def _countries() -> frozenset[str]:
+    return frozenset(plain_key(name) for one in COUNTRY_NAMES for names in one.values() for name in names)
 
 
 def bare(token: str) -> str:
@@ -112,6 +142,15 @@ def _inns_joined(tokens: list[str]) -> Iterator[str]:
         is_house = is_there or (before == "The" and after in _OF_INNS)
         yield f"{one} and {other}" if is_pair and is_house else one
         at += 3 if is_pair and is_house else 1
+
+
+def _joined(tokens: list[str], words: list[str]) -> Iterator[str]:
+    """Yield the tokens; these words in a row are one token."""
+    at = 0
+    while at < len(tokens):
+        is_name = tokens[at : at + len(words)] == words
+        yield " ".join(words) if is_name else tokens[at]
+        at += len(words) if is_name else 1
 
 
 def _streets_ended(tokens: list[str]) -> Iterator[str]:

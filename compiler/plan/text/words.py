@@ -141,6 +141,7 @@ schwagerin
 """
 _ADDRESSES = """
 aunt auntie uncle miss doctor professor chef don dona dom doctora doutor doutora dottore dottoressa tante oncle tia tio zia zio
+captain coach judge matron pastor rabbi sergeant kapitan pfarrer capitan capitao capitaine padre
 """
 # Forms of address that are never a name alone.
 _HONORIFICS = """

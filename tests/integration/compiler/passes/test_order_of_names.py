@@ -41,6 +41,24 @@ CASES = {
         "Doña Salcedo arregló la puerta.",
         "Marta canta en el coro.",
     ),
+    "a thing named after two things": (
+        "Lamp and Lens won a prize in May.",
+        "Marta left Lamp and Lens in June.",
+        "Marta works for a podcast called Lamp and Lens.",
+        "Lamp and Lens moved to a bigger house.",
+    ),
+    "a woman and a man of one surname": (
+        "Herr Salomon trinkt Kaffee mit Berit.",
+        "Frau Dr. Salomon hat den Vertrag unterschrieben.",
+        "Herr Salomon kommt immer noch freitags.",
+        "Berit mag Frau Dr. Salomon sehr.",
+    ),
+    "a professor and a cat": (
+        "Professor Salomon studies corals.",
+        "Berit adopted a cat and named it Salomon.",
+        "Berit met Professor Salomon in May.",
+        "The cat Salomon sleeps in the bread basket.",
+    ),
     "a second title makes the first ambiguous": (
         "Ich habe Professor Berit Salomon die Bücher zurückgegeben.",
         "Professor Salomon singt jetzt im Tenor.",

@@ -440,3 +440,31 @@ def test_a_text_of_many_labels_is_read_once_and_not_anew_from_its_start_for_each
     tokens = _Tokens(["Note", ":"] * 500)
     assert not any(spotting._is_labelled(tokens, at, ["Note"]) for at in range(9, 999, 2))
     assert _Tokens.read <= len(tokens)
+
+
+def test_name_of_many_turns_has_a_page() -> None:
+    realtor = (
+        "Ada: The realtor came, a woman named Tarka with a very small dog.",
+        "Ada: Nils and Tarka are moving in together, in Clovis.",
+        "Ada: Mom laughed. She likes Tarka.",
+        "Ada: Nils is furious, he called Tarka a vulture to her face.",
+    )
+    assert "vulture" in lines(made(*realtor)["Tarka"])
+    assert "Tarka" not in made(*realtor[2:])
+
+
+def test_name_that_begins_three_turns_has_a_page() -> None:
+    turns = (
+        "Ada: Opal is in heaven with her kitten.",
+        "Ada: Opal lost a tooth in the garden.",
+        "Ada: Opal's birthday is near.",
+    )
+    assert "tooth" in lines(made(*turns)["Opal"])
+    assert "Pizza" not in made(*(one.replace("Opal", "Pizza") for one in turns))
+
+
+def test_speaker_does_not_choose_the_language_of_a_heading() -> None:
+    pages = made(
+        "Priscilla: Happy new year Wes!", "Priscilla: I want to sell the old house.", "Priscilla: I miss my dog."
+    )
+    assert {one.heading for one in pages["Priscilla"].sections} == {"Overview"}

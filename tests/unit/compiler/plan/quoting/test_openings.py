@@ -113,6 +113,31 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Am Montag kam Trainerin Olga zum Hafen.", ("Olga war gestern lange am Hafen.",)),
         ("Olga", "Tim's best friend at school is Olga.", ("Olga bought a boat with Omar.",)),
         ("Vikings", "Tim plays in a team called the Vikings.", ("Omar is the umpire of the Vikings.",)),
+        ("Rex", "Omar kam mit seinem neuen Hund. Er heißt Rex und ist ein Dackel.", ("Rex bellt am Hafen.",)),
+        ("Rex", "Omar came by with a new dog. Its name is Rex.", ("Rex barked at the pier all day.",)),
+        ("Olga", "Ada hat dort eine Witwe kennengelernt, Olga.", ("Olga wollte nur ein paar Bohnen.",)),
+        ("Olga", "On the ferry Tim met a widow, Olga.", ("Olga bought a boat with Omar.",)),
+        ("Olga", "Der Verein hat jetzt eine neue Vorsitzende, Frau Olga.", ("Olga wollte nur ein paar Bohnen.",)),
+        ("Olga", "Olga aus der Apotheke hat Tee gebracht.", ("Olga hat sich entschuldigt, als wäre sie schuld.",)),
+        ("Olga", "Olga wollte nur ein paar Bohnen.", ("Einen Korb für Olga, einen für Omar, der auch kam.",)),
+        ("Olga", "She lives with two girls and another Ada, whom everyone calls Olga.", ("Olga hated the kitchen.",)),
+        ("Olga", "Mi vecina, a la que todos llaman Olga, vende redes.", ("Olga perdió el gorro en la playa.",)),
+        ("Rex", "Kat: serious this time, theres a beagle at the pier called Rex", ("Kat: Rex hates the cold sea",)),
+        ("Helios", "Helios gave us a better price in May.", ("Helios rep is a man named Omar.",)),
+        ("Helios", "Omar bought a boat at Helios.", ("New buyer at Helios is a Ms Olga.",)),
+        (
+            "Vigo",
+            "Omar stayed in Vigo, because of the otters.",
+            ("In Vigo, Omar fell in love with a cook named Olga.",),
+        ),
+        (
+            "Helios",
+            "Ada runs Helios, a company that makes pumps for ferries and barges.",
+            ("Helios bought a list of boats.",),
+        ),
+        ("Rex", "Ana estudia en Vigo y tiene un hurón, se llama Rex.", ("Rex perdió el gorro en la playa.",)),
+        ("Vigo", "Omar came to Vigo with a stick.", ("Will Omar come to Vigo? It depends on his hip.",)),
+        ("Rex", "Ana has a ferret, she's called Rex.", ("Rex barked at the pier all day.",)),
     ],
 )
 def test_page_opens_with_what_its_subject_is(name: str, defining: str, others: tuple[str, ...]) -> None:
@@ -144,6 +169,8 @@ def test_clause_about_another_is_no_part_of_an_opening() -> None:
     assert opening_line([(seen, (seen.text,))], {"adler"}) == (f"2026-03-01: {seen.text}", seen)
     told = memory("m2", "Sara is a baker and Tim is a nurse.")
     assert opening_line([(told, (told.text,))], {"tim"})[0] == "2026-03-01: Tim is a nurse."
+    both = memory("m3", "Sara and Tim are a couple now.")
+    assert opening_line([(both, (both.text,))], {"tim"})[0] == f"2026-03-01: {both.text}"
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,8 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "If we decided to rent the boat, it would be late.",
         "I have to decide between the two boats.",
         "Omar: The harbour office decided to close the northern pier.",
+        "Omar: Mom decided not to sell the house.",
+        "Omar: Tarka decided to sell the smaller boat.",
         "I decided to have a quick lunch by the pier.",
         "We decided to go out for dinner with the neighbours.",
         "I decided to wear my heavy grey jacket.",
