@@ -422,13 +422,16 @@ def _from(module: str, names: Iterable[str], *, exports: bool = False) -> str:
 def _calls(contract: Contract) -> str:
     """Return the classes with one method per RPC, from which the clients inherit."""
     lines = []
-    for title, sends, streams in (("Blocking", "blocking", "streaming"), ("Waiting", "waiting", "streaming_async")):
+    for title, sends, streams in (
+        ("Blocking", "blocking", "blocking_stream"),
+        ("Async", "asynchronous", "async_stream"),
+    ):
         lines.append(f'\n\nclass {title}Calls:\n    """One method per RPC."""\n\n')
         for method in contract.methods():
             helper = streams if method.server_streaming else sends
             lines.append(f"    {_snake(method.name)} = {helper}(requests.{method.name})\n")
     imports = "from sidecar.client import requests\n" + _from(
-        "sidecar.client.sending", ("blocking", "streaming", "streaming_async", "waiting")
+        "sidecar.client.sending", ("async_stream", "asynchronous", "blocking", "blocking_stream")
     )
     return _module("The methods of the clients, one per RPC.", imports, "".join(lines))
 

@@ -22,8 +22,8 @@ from bench.figures import Figure, at_least, at_most, plain, quantile
 from bench.remote import slow_services
 from bench.remote.slow_services import Pace
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryLocation
-from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
 from sidecar.backends.hindsight import Banks, Hindsight
 from sidecar.context.fan_out import FanOut, Findings

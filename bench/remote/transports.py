@@ -30,8 +30,8 @@ from bench.databases import own_database
 from bench.figures import Figure, at_most, plain
 from bench.remote import slow_services
 from bench.serving import served
-from sidecar.backends.asking import BackendCaller, CallLimits
 from sidecar.backends.aws import Clients, Where
+from sidecar.backends.backend_caller import BackendCaller, CallLimits
 from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
 from sidecar.context.ports import ContextSource, SourceAnswer, SourceLimits, SourceQuery
 from sidecar.runtime.settings import Settings

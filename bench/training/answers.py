@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bench.figures import Figure, plain
 from bench.recall.cases import ADVERSARIAL, SETS, Conversation, Question, conversations
-from models.embedding import answers
+from models.embedding import answer_map
 from models.embedding.minilm import MiniLM
 from models.tokens.encodings import count
 from sidecar.turn.candidates import CandidateKind, Candidates
@@ -99,7 +99,7 @@ def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure
             ]
     if write_weights:
         question, answer = low_rank(fit([one for name in SETS for one in chats[name]]), RANK)
-        np.savez_compressed(answers.FILE, question=question.astype(np.float16), answer=answer.astype(np.float16))
+        np.savez_compressed(answer_map.FILE, question=question.astype(np.float16), answer=answer.astype(np.float16))
     return figures
 
 
@@ -188,9 +188,9 @@ def _ranked_conversations(data: Path, scale: float = 1.0) -> dict[str, list[Rank
 
 
 def towards(factors: Factors) -> Towards:
-    """Return the function that maps vectors of questions by these factors, as `models.embedding.answers` does."""
+    """Return the function that maps vectors of questions by these factors, as `models.embedding.answer_map` does."""
     question, answer = factors
-    return lambda vectors: answers.shortened(np.array(vectors, np.float64) @ question @ answer)
+    return lambda vectors: answer_map.shortened(np.array(vectors, np.float64) @ question @ answer)
 
 
 def _zeros(vectors: Sequence[Sequence[float]]) -> _Matrix:

@@ -63,7 +63,7 @@ from bench.training.fitting_worth import (
 )
 from bench.training.leaning_words import MORE_FILE, more_messages
 from bench.training.recordings import Offered, Recorded, Recordings
-from models.embedding.answers import towards_answers
+from models.embedding.answer_map import towards_answers
 from models.embedding.embedder import LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
 from models.embedding.vector_parts import MINILM

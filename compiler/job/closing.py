@@ -15,7 +15,7 @@ from compiler.errors import LeaseLost, PlanSuperseded
 from compiler.job import quarantine
 from compiler.job.job_outcome import is_poison
 from compiler.job.run import MOST_SUPERSEDED, Frozen, Run
-from compiler.passes import aggregation, keeping, leaf, rejudging
+from compiler.passes import aggregation, edge_restoration, leaf, rejudging
 from compiler.passes.leaf import Planned
 from compiler.passes.rejudging import NamesToJudge
 from compiler.plan.contract import BatchMemory, ScoreHubs
@@ -80,7 +80,7 @@ async def put_back_edges(run: Run) -> None:
     async with run.access.writing() as connection:
         if await scopes.hold(connection, run.access.scope, run.row.fence) is None:
             raise LeaseLost
-        count = await keeping.put_back(connection, run.access.scope, now=run.now())
+        count = await edge_restoration.put_back(connection, run.access.scope, now=run.now())
         figures = {**run.figures, "edges_put_back": run.figures.get("edges_put_back", 0) + count}
         await jobs.record(connection, run.access.scope, run.job.job_id, figures)
         run.checkpoint("edges_put_back")

@@ -10,14 +10,14 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from compiler.passes import keeping
+from compiler.passes import edge_restoration
 from compiler.plan import merging, reporting, upkeep
 from compiler.plan.contract import CitedMemory, IgnoreMention, Page, PageKey, PageType, Ruling, WriteRuling
 from compiler.plan.edge_types import EDGE_TYPES, TypedEdge, is_edge_type
 from compiler.plan.names.ruled import rulings as rules_of
 from compiler.plan.text.markdown import alias_keys
 from compiler.state import surroundings, views
-from compiler.state.enacting import enact, in_force, log_act
+from compiler.state.operator_acts import enact, in_force, log_act
 from compiler.state.row_mapping import key_of, link_cause, ruling
 from store.compile import ledger, scopes
 from store.content import memories
@@ -137,7 +137,7 @@ async def write_edge(
     types = known.edge_types() if known else EDGE_TYPES
     items = upkeep.edge(source, target, replace(stated, said_at=now), types)
     await enact(connection, scope, items, now=now)
-    await keeping.release(connection, scope, items)
+    await edge_restoration.release(connection, scope, items)
 
 
 async def drop_edge(
@@ -149,7 +149,7 @@ async def drop_edge(
     types = (*known.edge_types(), stated.type) if known and is_edge_type(stated.type) else EDGE_TYPES
     items = upkeep.drop_edge(source, target, stated, types)
     counters = await enact(connection, scope, items, now=now)
-    kept = await keeping.release(connection, scope, [item.link for item in items])
+    kept = await edge_restoration.release(connection, scope, [item.link for item in items])
     return bool(kept) or any(counters.values())
 
 
@@ -161,8 +161,10 @@ async def drop_waiting_edge(
     `named` are its pages, each by its earlier path, slug or title.
     """
     await scopes.lock(connection, scope, now=now)
-    waiting = await keeping.waiting(connection, scope)
-    return bool(await keeping.release(connection, scope, [one.link for one in waiting if one.is_meant(named, stated)]))
+    waiting = await edge_restoration.waiting(connection, scope)
+    return bool(
+        await edge_restoration.release(connection, scope, [one.link for one in waiting if one.is_meant(named, stated)])
+    )
 
 
 async def archive_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:

@@ -15,7 +15,7 @@ from compiler.passes.leaf import LeafDeps
 from compiler.plan import codec, intake
 from compiler.plan.contract import BatchMemory, Item
 from compiler.state.access import Access
-from compiler.state.enacting import in_force
+from compiler.state.operator_acts import in_force
 from store.compile import batches, ledger, scopes
 from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
 

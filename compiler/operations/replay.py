@@ -33,7 +33,7 @@ from compiler.planners import extractive
 from compiler.planners.model_planner import CostMeter, ModelPlanner
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import Caps
-from compiler.state import enacting, governing
+from compiler.state import governing, operator_acts
 from compiler.state.access import OpenTransactionAccess, PooledAccess
 from compiler.state.governing import PageWindow
 from compiler.state.snapshot import differences, snapshot
@@ -214,7 +214,7 @@ class _Replay:
             while done := await governing.govern_window(self.connection, self.aside, window, known, now=now):
                 window = replace(window, after=done.last)
             return
-        await enacting.take(self.connection, self.aside, codec.load(batch.items), now=now, known=known)
+        await operator_acts.take(self.connection, self.aside, codec.load(batch.items), now=now, known=known)
 
     async def _pass(self, batch: Batch) -> None:
         run = await self._run(batch)

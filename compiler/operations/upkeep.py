@@ -29,8 +29,8 @@ from compiler.plan.edge_types import TypedEdge
 from compiler.plan.judging import links
 from compiler.plan.upkeep import ActRefused, is_name
 from compiler.state import views
-from compiler.state.enacting import enact
 from compiler.state.naming import pages_named
+from compiler.state.operator_acts import enact
 from compiler.state.row_mapping import key_of
 from compiler.state.substrates import memory_of
 from store.compile import background, batches, jobs, ledger, scopes

@@ -28,7 +28,7 @@ from compiler.plan.contract import (
     Ruling,
     WriteSection,
 )
-from compiler.plan.facts import akin, rewriting
+from compiler.plan.facts import related_memories, rewriting
 from compiler.plan.judging import finishing, leaf, links, stale
 from compiler.plan.judging.finishing import Bodies
 from compiler.plan.names import merge
@@ -278,11 +278,11 @@ async def _standing_memories(access: Access, deps: LeafDeps, batch: LeafBatch) -
     """Return the memories cited by the shown pages that the batch's memories may end; none in a Brain or another service."""
     if deps.substrate.feed(access.scope).is_timed or is_brain(access.scope.owner_id):
         return ()
-    sought = akin.sought(batch.pages, {memory.memory_id for memory in batch.memories})
+    sought = related_memories.sought(batch.pages, {memory.memory_id for memory in batch.memories})
     if not sought:
         return ()
     found = await deps.substrate.fetch(access.scope, sought)
-    return await asyncio.to_thread(akin.akin, batch.memories, found.values())
+    return await asyncio.to_thread(related_memories.akin, batch.memories, found.values())
 
 
 async def _decided(

@@ -13,9 +13,9 @@ from itertools import starmap
 from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
 from compiler.plan.contract import BatchMemory, Draft, Mention, Page, PageKey, PageType, PromotionStatus
 from compiler.plan.edges.statements import may_state, statements
+from compiler.plan.judging.duplicate_sentences import without
 from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is_tag_of, requirement, shows
-from compiler.plan.judging.once import without
 from compiler.plan.judging.parents import LISTS_OF_PEOPLE, PERIOD, PERSON, list_slugs, section_of
 from compiler.plan.judging.writing import added_lines
 from compiler.plan.names.collecting import remembered, subjects

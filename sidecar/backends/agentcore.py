@@ -16,11 +16,11 @@ from itertools import pairwise
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sidecar.backends.asking import BackendCaller, CallLimits, Units, identifier, read_units
 from sidecar.backends.aws import AwsCalls, Clients, Where
+from sidecar.backends.backend_caller import BackendCaller, CallLimits, Units, identifier, read_units
 from sidecar.backends.entries import ACTOR
 from sidecar.backends.errors import AnswerUnreadable, BackendMisused, BackendUnavailable
-from sidecar.turn.ranking.remote import readable
+from sidecar.turn.ranking.remote_evidence import readable
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sidecar.backends.asking import BackendCaller, CallLimits, read_units
 from sidecar.backends.aws import AwsCalls, Clients, Where
+from sidecar.backends.backend_caller import BackendCaller, CallLimits, read_units
 from sidecar.backends.errors import AnswerUnreadable, BackendMisused
-from sidecar.turn.ranking.remote import readable
+from sidecar.turn.ranking.remote_evidence import readable
 
 MAX_QUERY_CHARS = 20_000
 MAX_RESULTS = 100

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
-from sidecar.backends.asking import CallLimits
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.secrets import Secret
 from store.scope import tenant_uuid
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from sidecar.backends import web
-from sidecar.backends.asking import BackendCaller, CallLimits, Units, identifier, read_units
+from sidecar.backends.backend_caller import BackendCaller, CallLimits, Units, identifier, read_units
 from sidecar.backends.errors import (
     MAX_ANSWER_BYTES,
     AnswerUnreadable,
@@ -25,7 +25,7 @@ from sidecar.backends.errors import (
     BackendUnavailable,
 )
 from sidecar.backends.secrets import Secret
-from sidecar.turn.ranking.remote import readable
+from sidecar.turn.ranking.remote_evidence import readable
 
 
 class QueryTooLong(BackendMisused):

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sidecar.backends.asking import BackendCaller, CallLimits
 from sidecar.backends.aws import AwsCalls, Clients, Where
+from sidecar.backends.backend_caller import BackendCaller, CallLimits
 from sidecar.backends.errors import AnswerUnreadable
 
 MAX_TEXTS = 1_000

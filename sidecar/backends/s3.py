@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from sidecar.backends.asking import BackendCaller, CallLimits
 from sidecar.backends.aws import AwsCalls, Clients, Where
+from sidecar.backends.backend_caller import BackendCaller, CallLimits
 from sidecar.backends.errors import AnswerUnreadable
 from sidecar.context.ports import BackendError
 from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, TEXT_SUFFIXES, as_text, is_nameable

@@ -9,7 +9,8 @@ here needs a database or a cloud library. Failed calls raise a SidecarCallError.
 """
 
 from sidecar.client.answers import Assembly, Page
-from sidecar.client.blocking import Sidecar
+from sidecar.client.async_client import AsyncSidecar
+from sidecar.client.blocking_client import Sidecar
 from sidecar.client.channel import Tls
 from sidecar.client.contract import Stance
 from sidecar.client.encoding import (
@@ -24,7 +25,6 @@ from sidecar.client.encoding import (
 )
 from sidecar.client.errors import CallRefused, CallUnavailable, RequestUnusable, SidecarCallError, TargetUnusable
 from sidecar.client.shapes import EmptyMessage, Message, ToolCall, ToolResult
-from sidecar.client.waiting import AsyncSidecar
 
 __all__ = [
     "Assembly",

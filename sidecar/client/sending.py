@@ -24,7 +24,7 @@ def blocking(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Any, P], A]:
     return _described(call, kind)
 
 
-def streaming(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Any, P], Iterator[A]]:
+def blocking_stream(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Any, P], Iterator[A]]:
     """Return the method that builds a request and yields its answers as they arrive."""
 
     def call(client: Any, /, *args: P.args, **fields: P.kwargs) -> Iterator[A]:
@@ -34,7 +34,7 @@ def streaming(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Any, P], It
     return _described(call, kind)
 
 
-def waiting(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, A]]:
+def asynchronous(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, A]]:
     """Return the asynchronous method that builds a request and sends it."""
 
     async def call(client: Any, /, *args: P.args, **fields: P.kwargs) -> A:
@@ -44,7 +44,7 @@ def waiting(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Any, P], Coro
     return _described(call, kind)
 
 
-def streaming_async(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Any, P], AsyncGenerator[A]]:
+def async_stream(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Any, P], AsyncGenerator[A]]:
     """Return the method that builds a request and yields its answers asynchronously as they arrive."""
 
     def call(client: Any, /, *args: P.args, **fields: P.kwargs) -> AsyncGenerator[A]:

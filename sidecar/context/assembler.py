@@ -32,7 +32,7 @@ from sidecar.turn.fitting.pool import PromptTokens, TokenPool, pool_of
 from sidecar.turn.items import Decision, Source, SourceReport, Status
 from sidecar.turn.message.reading import MessageReading, Reading
 from sidecar.turn.profile import Profile
-from sidecar.turn.ranking import remote
+from sidecar.turn.ranking import remote_evidence
 from sidecar.turn.receipt import receipt
 from sidecar.turn.usable import decide
 from store.accounting.receipts import NewReceipt
@@ -251,7 +251,7 @@ class Assembler:
 
     async def _with_evidence(self, findings: Findings, query: SourceQuery, fan_out_query: FanOutQuery) -> Findings:
         """Return the findings with evidence added for remote texts: from their words, and their vectors if these come in time."""
-        if query.reading is None or not (texts := remote.texts_to_embed(findings.reports, query.reading)):
+        if query.reading is None or not (texts := remote_evidence.texts_to_embed(findings.reports, query.reading)):
             return findings
         question, vectors = None, dict[str, Vector]()
         if query.meaning is not None:
@@ -259,8 +259,10 @@ class Assembler:
             vectors = await self._query_reader.vectors_of(texts, due_s=due_s)
             parts = np.array([numbers(vector) for vector in query.meaning.vectors], np.float64)
             probe = np.array(numbers(query.meaning.probe), np.float64) if query.meaning.probe else None
-            question = remote.QuestionVectors(parts, probe)
-        reports = remote.with_evidence(findings.reports, query.reading, question, vectors, zone=query.now.tzinfo)
+            question = remote_evidence.QuestionVectors(parts, probe)
+        reports = remote_evidence.with_evidence(
+            findings.reports, query.reading, question, vectors, zone=query.now.tzinfo
+        )
         return replace(findings, reports=reports)
 
     async def _understood(self, fan_out_query: FanOutQuery) -> SourceQuery:

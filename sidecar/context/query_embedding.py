@@ -14,7 +14,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from models.embedding.answers import towards_answers
+from models.embedding.answer_map import towards_answers
 from models.embedding.vector_parts import MINILM, MULTILINGUAL, WITH_MINILM, as_minilm, from_minilm, telling_part
 from models.errors import ModelsError
 from sidecar.context.ports import Meaning

@@ -13,7 +13,7 @@ from typing import cast
 import uvicorn
 from starlette.types import ASGIApp
 
-from sidecar.backends.asking import TokenBucket
+from sidecar.backends.backend_caller import TokenBucket
 from sidecar.http.connection import BoundedProtocol, HttpLimits
 from sidecar.http.peer_rates import PeerRates
 from sidecar.rpc.auth.jwks import is_loopback

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address, ip_network
 
-from sidecar.backends.asking import TokenBucket
+from sidecar.backends.backend_caller import TokenBucket
 
 _MAX_PEERS = 4096
 

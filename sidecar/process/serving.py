@@ -17,8 +17,8 @@ from sidecar.context.fan_out import FanOut
 from sidecar.http.console.desk import Desk, Switches
 from sidecar.http.console.site import console
 from sidecar.http.health import BackendStates, Health
-from sidecar.http.members import Impairments, Members, answer_members
 from sidecar.http.opening import open_console, open_health
+from sidecar.http.sibling_processes import Impairments, SiblingProcesses, serve_report
 from sidecar.http.webhooks import webhook_routes
 from sidecar.process.parts import Part
 from sidecar.rpc import admin, backends, brain, context, cost, decay, knowledge, memory, ontology, profile, wiki
@@ -109,7 +109,7 @@ async def open_listeners(deps: ServingDeps, stack: AsyncExitStack) -> Listeners:
     health = _health(deps, impairments, members, is_draining=draining.is_set, admin_of=partial(_admin_of, started))
     if deps.part.answers_calls and deps.part.directory is not None:
         socket_path = deps.part.directory / f"{deps.part.name}.sock"
-        await answer_members(stack, socket_path, impairments, deps.watch.figures)
+        await serve_report(stack, socket_path, impairments, deps.watch.figures)
     webhooks = webhook_routes(deps.services.webhooks, watch=deps.watch)
     http_address = await open_health(stack, deps.settings, health, deps.watch.figures, extra=webhooks)
     server = await rpc_server.start(
@@ -145,7 +145,7 @@ def _handlers(deps: ServingDeps, turn: MethodOptions, other: MethodOptions) -> l
 def _health(
     deps: ServingDeps,
     impairments: Impairments,
-    members: Members | None,
+    members: SiblingProcesses | None,
     *,
     is_draining: Callable[[], bool],
     admin_of: Callable[[str], Awaitable[UUID]],
@@ -162,11 +162,11 @@ def _health(
     return health if members is None else replace(health, processes=members.states, ask_them=members.ask)
 
 
-def _members(deps: ServingDeps) -> Members | None:
+def _members(deps: ServingDeps) -> SiblingProcesses | None:
     """Return the other processes of the service, if this one has the HTTP servers of several; their metrics join its own."""
     if deps.part.is_whole or deps.part.answers_calls or deps.part.directory is None:
         return None
-    members = Members(deps.part.directory)
+    members = SiblingProcesses(deps.part.directory)
     deps.supervisor.start("members", members.keep_asking)
     deps.watch.figures.join(deps.part.name, members.figures)
     return members

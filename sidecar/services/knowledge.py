@@ -13,8 +13,8 @@ from hashlib import sha256
 from uuid import UUID
 
 from compiler.releases import sharing
-from sidecar.ingest.chunking import chunked, chunking
-from sidecar.ingest.chunking.chunked import MAX_DOCUMENT_BYTES
+from sidecar.ingest.chunking import chunk_reader, chunking
+from sidecar.ingest.chunking.chunk_reader import MAX_DOCUMENT_BYTES
 from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.services.brain.settling import settle
 from sidecar.services.validation import read_id, read_name, read_text
@@ -94,10 +94,10 @@ class Knowledge:
 
     async def _prepared(self, path: str, content: bytes, *, is_large: bool) -> PreparedDocument:
         if is_large:
-            return await chunked.read_apart(path, content)
+            return await chunk_reader.read_apart(path, content)
         loop = asyncio.get_running_loop()
         return await documents.prepare(
-            await loop.run_in_executor(self._readers, chunked.read, path, content, self._count)
+            await loop.run_in_executor(self._readers, chunk_reader.read, path, content, self._count)
         )
 
     async def documents(

@@ -9,7 +9,7 @@ from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, Sourc
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from sidecar.turn.message.periods import day_of
-from sidecar.turn.ranking.remote import coverage
+from sidecar.turn.ranking.remote_evidence import coverage
 from store.scope import Scope
 
 

@@ -13,7 +13,7 @@ from sidecar.ingest.exports.conversation import Unusable
 from sidecar.ingest.exports.message_parts import plain_text, tool_call, tool_result
 from sidecar.ingest.exports.records import safe
 from sidecar.turn.fitting.history import MESSAGE_TOKENS, message_text
-from sidecar.turn.ranking.remote import readable
+from sidecar.turn.ranking.remote_evidence import readable
 from store.content.threads import StoredTurn, turn_uuid
 from store.scope import Scope
 

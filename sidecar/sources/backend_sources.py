@@ -16,8 +16,8 @@ from uuid import UUID
 from models.tokens import meters
 from models.transport.endpoint import BreakerState
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryLocation
-from sidecar.backends.asking import BackendCaller
 from sidecar.backends.aws import Clients, Where
+from sidecar.backends.backend_caller import BackendCaller
 from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
 from sidecar.backends.configuration import VARIABLE

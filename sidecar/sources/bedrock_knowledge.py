@@ -9,7 +9,7 @@ from hashlib import sha256
 from sidecar.backends.bedrock_knowledge import BedrockKnowledge, RetrievedPassage
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.items import Item, Ref, Source
-from sidecar.turn.ranking.remote import coverage
+from sidecar.turn.ranking.remote_evidence import coverage
 from store.scope import Scope
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import count, repeat
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
-from sidecar.ingest.chunking.chunked import HEADING_GAP
+from sidecar.ingest.chunking.chunk_reader import HEADING_GAP
 from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import TextPositions, evidence_of, unknown_words
 from sidecar.turn.items import Item, Ref, Source, items_of

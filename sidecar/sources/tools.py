@@ -14,13 +14,13 @@ from itertools import zip_longest
 from typing import Protocol
 from uuid import UUID
 
-from sidecar.backends.asking import Units
+from sidecar.backends.backend_caller import Units
 from sidecar.backends.errors import BackendTimedOut
 from sidecar.backends.mcp_servers.mcp_tools import McpTools
 from sidecar.backends.tools import Calling, Offered, unsuited, why_not
 from sidecar.context.ports import BackendError, SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.items import Item, Ref, Source
-from sidecar.turn.ranking.remote import coverage
+from sidecar.turn.ranking.remote_evidence import coverage
 from store.scope import Scope
 
 _MAX_QUESTION_CHARS = 4_000

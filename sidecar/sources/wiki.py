@@ -27,8 +27,8 @@ from store.db.queries import Connection
 from store.scope import Scope
 from store.text.texts import fold
 from store.wiki import edge_walks, pages
+from store.wiki.edge_paths import EdgeWay
 from store.wiki.pages import Passage
-from store.wiki.ways import EdgeWay
 
 _MOST_EACH = 40
 _SECTIONS_EACH = 2

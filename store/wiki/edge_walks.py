@@ -9,7 +9,7 @@ from __future__ import annotations
 from store.db import queries
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki.ways import EdgeWay, WalkQuery
+from store.wiki.edge_paths import EdgeWay, WalkQuery
 
 _sql = queries.load(__file__)
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.backends.asking import CallLimits
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.errors import BackendMisused
 from sidecar.backends.mcp_servers.mcp_tools import McpServer, McpTools, ToolFailed
 from sidecar.backends.secrets import Secret

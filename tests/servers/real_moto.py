@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryLocation
-from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
+from sidecar.backends.backend_caller import CallLimits
 from tests.support.backends.aws_site import use_credentials
 from tests.support.backends.s3_cases import *  # noqa: F403 - the cases are collected here
 

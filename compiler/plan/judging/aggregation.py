@@ -33,7 +33,7 @@ from compiler.plan.contract import (
     WriteLink,
     WriteSection,
 )
-from compiler.plan.gathering import Gathering
+from compiler.plan.decision_builder import Gathering
 from compiler.plan.judging import membership, promotion, writing
 from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, bare, hub_cities, requirement, shows
 from compiler.plan.judging.titles import in_their_language

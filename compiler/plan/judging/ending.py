@@ -13,7 +13,7 @@ from datetime import datetime
 from compiler.plan import bounds
 from compiler.plan.citing import UNKNOWN_MEMORY, Citable, source_of
 from compiler.plan.contract import BatchMemory, EndMemory
-from compiler.plan.gathering import Gathering
+from compiler.plan.decision_builder import Gathering
 from compiler.plan.proposal import ProposedEnd
 from compiler.plan.text.change import shares_content
 

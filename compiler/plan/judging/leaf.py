@@ -30,10 +30,10 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
+from compiler.plan.decision_builder import Gathering
 from compiler.plan.edge_types import SOLE_TYPES, TypedEdge, first_moment
-from compiler.plan.gathering import Gathering
 from compiler.plan.judging import ending, writing
-from compiler.plan.judging.once import once
+from compiler.plan.judging.duplicate_sentences import once
 from compiler.plan.names import naming
 from compiler.plan.names.locating import located, tags_at
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key

@@ -25,9 +25,9 @@ from compiler.plan.contract import (
     ScoreHubs,
     WriteLink,
 )
+from compiler.plan.decision_builder import Gathering
 from compiler.plan.edges.statements import may_state
 from compiler.plan.edges.typed import typed_edges
-from compiler.plan.gathering import Gathering
 from compiler.plan.judging.parents import from_memories
 from compiler.plan.names.locating import city_of, place_name
 from store.text.texts import fold

@@ -38,11 +38,11 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
+from compiler.plan.decision_builder import Gathering
 from compiler.plan.facts import past
-from compiler.plan.gathering import Gathering
 from compiler.plan.judging import departing
+from compiler.plan.judging.duplicate_sentences import Lines, elsewhere
 from compiler.plan.judging.finishing import SUMMARY
-from compiler.plan.judging.once import Lines, elsewhere
 from compiler.plan.judging.writing import page_names
 from compiler.plan.names import naming
 from compiler.plan.names.locating import tag_names

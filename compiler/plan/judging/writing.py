@@ -12,8 +12,8 @@ from itertools import compress
 from compiler.plan import bounds
 from compiler.plan.citing import Citable, united
 from compiler.plan.contract import Draft, Page, Section
+from compiler.plan.decision_builder import Gathering
 from compiler.plan.facts import past
-from compiler.plan.gathering import Gathering
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text import change, markup
 from compiler.plan.text.markdown import heading, slug, strip_wikilinks

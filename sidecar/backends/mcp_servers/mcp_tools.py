@@ -31,7 +31,7 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from sidecar.backends.asking import BackendCaller, CallLimits, Units
+from sidecar.backends.backend_caller import BackendCaller, CallLimits, Units
 from sidecar.backends.errors import (
     MAX_ANSWER_BYTES,
     AnswerUnreadable,
@@ -43,7 +43,7 @@ from sidecar.backends.mcp_servers import mcp_http, mcp_stdio
 from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Declared
 from sidecar.context.ports import BackendError
-from sidecar.turn.ranking.remote import readable
+from sidecar.turn.ranking.remote_evidence import readable
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from sidecar.cli.operations import examining
-from sidecar.cli.operations.examining import Finding
+from sidecar.cli.operations import doctor_checks
+from sidecar.cli.operations.doctor_checks import Finding
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.speaking import speaking
@@ -30,7 +30,7 @@ def doctor(voice: Voice) -> int:
       sidecar doctor --json
     """
 
-    findings = asyncio.run(examining.examine(os.environ))
+    findings = asyncio.run(doctor_checks.examine(os.environ))
     voice.show({"findings": findings, "is_well": all(one.is_well for one in findings)}, lambda _: _draw(findings))
     return OK if all(one.is_well for one in findings) else FAILED
 

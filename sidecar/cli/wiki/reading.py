@@ -6,7 +6,7 @@ import click
 
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
-from sidecar.cli.wiki import acts, compiles, drawing, files, quarantine, reports, upkeep
+from sidecar.cli.wiki import compiles, corrections, drawing, files, quarantine, reports, upkeep
 
 _TYPES = click.Choice(["entity", "topic", "decision"])
 
@@ -123,6 +123,6 @@ def graph(session: CommandSession, focus: str, depth: int, most_pages: int) -> N
 
 
 for command in (
-    *compiles.COMMANDS, *upkeep.COMMANDS, *files.COMMANDS, *acts.COMMANDS, *quarantine.COMMANDS, *reports.COMMANDS,
+    *compiles.COMMANDS, *upkeep.COMMANDS, *files.COMMANDS, *corrections.COMMANDS, *quarantine.COMMANDS, *reports.COMMANDS,
 ):  # fmt: skip
     wiki.add_command(command)

@@ -10,7 +10,7 @@ alone; with observations as facts; with chunks; all three; and pools that hold n
 Ridge 100 on standardised features. Embedder: all-MiniLM-L6-v2-int8. Pages are judged as passages, shifted so that their mean
 relevance is the share of pages that add evidence to the 2,000 most relevant tokens of turns and observations (from runs
 `--with-wiki` only; else as far from a passage as before): next to none do, because those tokens hold their content already.
-The weight of `answer_cosine` was fitted apart, to turns whose questions the map of `models/embedding/answers.py` was fitted
+The weight of `answer_cosine` was fitted apart, to turns whose questions the map of `models/embedding/answer_map.py` was fitted
 without (evidence found is the same from 3 to 5), with the other weights as they were.
 Recency is not a feature: no question in this data asks for the newest turns, and recency is guarded elsewhere.
 """

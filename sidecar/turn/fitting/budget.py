@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from sidecar.turn.fitting.fuse import is_calibrated, relevances
 from sidecar.turn.fitting.history import Exchange, recent
 from sidecar.turn.fitting.ledger import NO_LIMIT, Ledger, Stock
-from sidecar.turn.fitting.pairs import Unit
+from sidecar.turn.fitting.tool_pairs import Unit
 from sidecar.turn.items import Form, Source
 from sidecar.turn.profile import Allocation, Profile, SourceKnobs
 

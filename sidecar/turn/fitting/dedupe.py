@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from sidecar.turn.fitting.sayings import says, sentence_ends
+from sidecar.turn.fitting.containment import says, sentence_ends
 from sidecar.turn.items import Item, Source
 from store.text.texts import Signature, estimated_similarity, shared_bands, signatures
 

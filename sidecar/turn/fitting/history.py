@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from sidecar.turn.fitting.cut import CUT_MARK, cut_middle
-from sidecar.turn.fitting.pairs import Paired, Unit, pair
+from sidecar.turn.fitting.tool_pairs import Paired, Unit, pair
+from sidecar.turn.fitting.truncation import CUT_MARK, cut_middle
 from sidecar.turn.items import Decision, HistoryTurn, TokenCounter
 
 MESSAGE_TOKENS = 4

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from sidecar.turn.fitting.containment import says, says_some
 from sidecar.turn.fitting.dedupe import Kinship
 from sidecar.turn.fitting.pieces import BLOCKS, Pieces, Prices
-from sidecar.turn.fitting.sayings import says, says_some
 from sidecar.turn.items import Form, Item, Source
 
 NO_LIMIT = 1 << 60

@@ -18,7 +18,7 @@ from sidecar.turn.message.periods import Period
 from store.text.relations import asked_types, asks_past, may_mean_another
 from store.text.texts import fold
 from store.text.words import STOP_WORDS
-from store.wiki.ways import EdgeWay, NameInText, WalkQuery
+from store.wiki.edge_paths import EdgeWay, NameInText, WalkQuery
 
 MAX_REACHED: Final = 24
 _MAX_WORDS, _MAX_NAME_WORDS = 80, 6

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from compiler.plan.contract import CreatePage, Page, PageKey, PageType
-from compiler.state.enacting import enact
+from compiler.state.operator_acts import enact
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.process.app import running
 from sidecar.runtime.settings import Settings

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from models.errors import EmbedderUnusable
-from sidecar.cli.operations.examining import examine
+from sidecar.cli.operations.doctor_checks import examine
 from sidecar.runtime import embedders
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import items_pb2

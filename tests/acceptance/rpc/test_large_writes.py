@@ -13,7 +13,7 @@ import grpc
 import pytest
 
 from models.tokens.encodings import count
-from sidecar.ingest.chunking import chunked
+from sidecar.ingest.chunking import chunk_reader
 from sidecar.v1 import context_pb2, knowledge_pb2, memory_pb2
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
@@ -118,7 +118,7 @@ async def test_child_process_that_reads_a_large_document_ends_with_the_call(shar
     call.cancel()
     await until(lambda: not readers())
     stored = (await admin.Ingest(request, timeout=PATIENCE_S)).document
-    assert stored.chunk_count == len(chunked.read("large.md", content, in_o200k_base).chunks)
+    assert stored.chunk_count == len(chunk_reader.read("large.md", content, in_o200k_base).chunks)
     broken = knowledge_pb2.IngestRequest(base="guides", path="large.bin", content=content)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await admin.Ingest(broken, timeout=PATIENCE_S)
@@ -129,4 +129,6 @@ def readers() -> list[str]:
     """Return the command lines of this process' children that read documents."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     lines = [Path(f"/proc/{child}/cmdline") for child in children]
-    return [told for line in lines if line.exists() and "sidecar.ingest.chunking.chunked" in (told := line.read_text())]
+    return [
+        told for line in lines if line.exists() and "sidecar.ingest.chunking.chunk_reader" in (told := line.read_text())
+    ]

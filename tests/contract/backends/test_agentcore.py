@@ -13,8 +13,8 @@ import pytest
 
 from compiler.state.substrates import content_hash
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryLocation
-from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.errors import BackendDenied, BackendMissing, BackendMisused, BackendThrottled, BackendUnavailable
 from sidecar.context.answer_validation import check
 from sidecar.context.ports import BackendError, SourceLimits, SourceQuery, SourceSkipped

@@ -11,8 +11,8 @@ import botocore.session
 import pytest
 
 from models.transport.refusals import ProviderRefusal, provider_error
-from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, QuotaUsedUp, Where, translated
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
 from sidecar.backends.errors import (
     MAX_ANSWER_BYTES,

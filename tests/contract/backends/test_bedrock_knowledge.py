@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from models.transport.endpoint import BreakerState
-from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
 from sidecar.backends.errors import (
     AnswerUnreadable,

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.backends.asking import CallLimits
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,

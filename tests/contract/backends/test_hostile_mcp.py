@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.backends.asking import CallLimits
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.errors import AnswerUnreadable, BackendTimedOut, BackendUnavailable
 from sidecar.backends.mcp_servers.mcp_stdio import bounded_stdio
 from sidecar.backends.mcp_servers.mcp_tools import McpServer, McpTools

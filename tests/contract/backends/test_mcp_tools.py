@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.backends.asking import CallLimits, Units
+from sidecar.backends.backend_caller import CallLimits, Units
 from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnavailable
 from sidecar.backends.mcp_servers.mcp_tools import McpServer, McpTools, ToolFailed
 from sidecar.backends.secrets import Secret

@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryLocation
-from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.errors import BackendDenied, BackendMissing, BackendUnavailable
 from sidecar.backends.hindsight import Banks, Hindsight
 from sidecar.services.forgetting.agentcore_forgetting import AgentCoreForgetting

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,

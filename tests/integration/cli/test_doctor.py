@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from cryptography import x509
 
-from sidecar.cli.operations.examining import Finding, _clock, _disk, cluster, examine, reach
+from sidecar.cli.operations.doctor_checks import Finding, _clock, _disk, cluster, examine, reach
 from store.db.distribution import ShardServer
 from store.db.postgres import DatabaseRole
 from tests.support.rpc.certificates import Authority

@@ -8,7 +8,7 @@ import pytest
 
 from compiler.plan.contract import LinkKind, LinkOrigin, WriteLink
 from compiler.plan.edge_types import TypedEdge
-from compiler.state.enacting import enact
+from compiler.state.operator_acts import enact
 from sidecar.rpc.brain import BrainService
 from sidecar.services.brain.context import BrainContext
 from sidecar.services.brain.releases import Brain

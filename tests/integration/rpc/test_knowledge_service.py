@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sidecar.ingest.chunking.chunked import MAX_DOCUMENT_BYTES
+from sidecar.ingest.chunking.chunk_reader import MAX_DOCUMENT_BYTES
 from sidecar.ingest.errors import UnreadableDocument, UnsupportedFormat
 from sidecar.rpc.knowledge import SERVICE, KnowledgeService
 from sidecar.rpc.transport.call import Call, behaviours_of

@@ -23,7 +23,7 @@ from compiler.plan.contract import (
     WriteTag,
 )
 from compiler.plan.upkeep import ActRefused
-from compiler.state.enacting import enact
+from compiler.state.operator_acts import enact
 from sidecar.rpc.messages import wiki_messages
 from sidecar.rpc.transport.call import Call, behaviours_of
 from sidecar.rpc.wiki import SERVICE, WikiService

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.http.console import turn_pages
+from sidecar.http.console import turn_view
 from sidecar.http.console.sentences import marked
 from tests.unit.http.test_console_pages import item, receipt, row
 
@@ -23,7 +23,7 @@ def test_citation_marks_remove_no_text(body: str, memories: list[str]) -> None:
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.floats(0, 1e9, allow_nan=False))
 def test_no_stripe_exceeds_its_bar(kept: int, offered: int, duration_ms: float) -> None:
-    lines = turn_pages.source_lines(
+    lines = turn_view.source_lines(
         receipt(row("memory", item(1, "kept", kept), offered_tokens=offered), duration_ms=duration_ms)
     )
     for stripe in (lines[0].waited, *lines[0].stripes):

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from compiler.state.substrates import TimedMemory
-from sidecar.backends.asking import CallLimits
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.hindsight import Banks, Hindsight, NoBank
 from sidecar.worker.hindsight_feed import HindsightMemories
 from store.scope import Scope

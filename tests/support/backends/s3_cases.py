@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Client, Clients, Where
+from sidecar.backends.backend_caller import CallLimits
 from sidecar.backends.s3 import Bucket, ReadTexts, S3Files
 from sidecar.turn.files import MAX_FILE_BYTES
 from tests.support.backends.aws_site import use_credentials

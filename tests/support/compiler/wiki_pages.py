@@ -24,7 +24,7 @@ from compiler.plan.contract import (
     Tag,
     WriteLink,
 )
-from compiler.state.enacting import enact
+from compiler.state.operator_acts import enact
 from store.content import memories
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped

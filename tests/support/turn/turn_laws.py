@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from sidecar.turn.fences.fence import neutralise
 from sidecar.turn.fitting import history
+from sidecar.turn.fitting.containment import says
 from sidecar.turn.fitting.fitting import SUMMARY_HEADER, SUMMARY_ID, Fitted, Fitting, fit
-from sidecar.turn.fitting.sayings import says
 from sidecar.turn.items import Decision, Form, Source
 from sidecar.turn.profile import Profile, merge, parse_layer
 from sidecar.turn.receipt import receipt

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.http.console import turn_pages
+from sidecar.http.console import turn_view
 from sidecar.http.console.charts import share_chart
 from sidecar.http.console.desk import PLACES
 from sidecar.http.console.guard import name_of
@@ -98,7 +98,7 @@ def row(source: str, *items: dict[str, Any], **fields: Any) -> dict[str, Any]:
 def test_offers_are_drawn_on_one_scale_as_kept_shortened_and_dropped() -> None:
     small = row("memory", item(1, "kept", 10), item(2, "shortened", 20), item(3, "over_budget", 0), offered_tokens=50)
     large = row("wiki", item(4, "kept", 100), offered_tokens=100)
-    lines = turn_pages.source_lines(receipt(small, large))
+    lines = turn_view.source_lines(receipt(small, large))
     assert [[(one.name, one.text, one.is_faint) for one in line.stripes] for line in lines] == [
         [("memory", "kept: 10 tokens", False), ("memory", "shortened: 20 tokens", True),
          ("dropped", "dropped: 20 tokens", False)],
@@ -111,7 +111,7 @@ def test_offers_are_drawn_on_one_scale_as_kept_shortened_and_dropped() -> None:
 def test_abandoned_source_is_drawn_for_the_time_it_was_waited_for() -> None:
     late = row("wiki", status="TIMEOUT", latency_ms=0.0, reason="no answer by its deadline")
     refused = row("memory", status="BREAKER_OPEN", latency_ms=0.0)
-    lines = turn_pages.source_lines(receipt(late, refused))
+    lines = turn_view.source_lines(receipt(late, refused))
     assert [line.latency_ms for line in lines] == [60.0, 0.0]
     assert (lines[0].waited.at, lines[0].waited.width) == (10.0, 60.0)
 
@@ -119,15 +119,15 @@ def test_abandoned_source_is_drawn_for_the_time_it_was_waited_for() -> None:
 def test_items_used_by_the_answer_are_counted_among_the_items_shown() -> None:
     rows = row("memory", item(1, "kept", 10), item(2, "kept", 30), item(3, "over_budget", 5))
     usage = ReportedUsage(1, 1, 0, 0, ("memory:2", "memory:3", "memory:unknown"))
-    assert turn_pages.use(receipt(rows, usage=usage)) == turn_pages.Use(1, 2, 30, 40)
-    assert turn_pages.use(receipt(rows)) is None
+    assert turn_view.use(receipt(rows, usage=usage)) == turn_view.Use(1, 2, 30, 40)
+    assert turn_view.use(receipt(rows)) is None
 
 
 def test_candidates_must_match_every_search_word() -> None:
-    found = list(turn_pages.candidates(receipt(row("memory", item(1, "kept", 10), item(2, "over_budget", 0)))))
-    assert [turn_pages.holds(one, "memory OVER budget") for one in found] == [False, True]
-    assert all(turn_pages.holds(one, "") for one in found)
-    assert not any(turn_pages.holds(one, "used by") for one in found)
+    found = list(turn_view.candidates(receipt(row("memory", item(1, "kept", 10), item(2, "over_budget", 0)))))
+    assert [turn_view.holds(one, "memory OVER budget") for one in found] == [False, True]
+    assert all(turn_view.holds(one, "") for one in found)
+    assert not any(turn_view.holds(one, "used by") for one in found)
 
 
 def test_instant_is_shown_in_utc() -> None:

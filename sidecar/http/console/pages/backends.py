@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 
 from sidecar.context.assembler import TurnRequest
 from sidecar.http.console.desk import Desk, Visit, read_id, route
-from sidecar.http.console.turn_pages import Candidate, candidates, source_lines
+from sidecar.http.console.turn_view import Candidate, candidates, source_lines
 from sidecar.rpc.auth.identity import resolve_agent
 from sidecar.runtime.errors import InvalidArgument, TextsDropped
 from sidecar.services.validation import read_id as read_text_id

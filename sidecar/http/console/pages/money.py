@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
-from sidecar.http.console.turn_pages import bar_of
+from sidecar.http.console.turn_view import bar_of
 from sidecar.services.costs import BudgetRequest, by_key, by_source
 from sidecar.services.upkeep import MAX_TURNS_MEASURED
 from store.accounting.costs import KEYS

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, after, route
-from sidecar.http.console.turn_pages import account_stripes
+from sidecar.http.console.turn_view import account_stripes
 from sidecar.services.costs import account_cost
 from sidecar.services.validation import read_id
 from store.accounting.costs import Filters, TurnAccount

@@ -10,7 +10,7 @@ from uuid import UUID
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from sidecar.http.console import turn_pages
+from sidecar.http.console import turn_view
 from sidecar.http.console.desk import Desk, Visit, after, read_id, route
 from sidecar.http.console.writing import aside
 from sidecar.runtime.errors import InvalidArgument, NotFound, TextsDropped
@@ -76,7 +76,7 @@ async def show_turn(visit: Visit) -> Response:
     receipt, earlier = await _receipt(visit, scope, read_id(visit, "receipt_id"))
     overrides = read_overrides(visit.query)
     trouble, replayed, original = "", None, None
-    is_fitted = visit.query.get("whole") == "1" or turn_pages.count(receipt) <= _MOST_FITTED
+    is_fitted = visit.query.get("whole") == "1" or turn_view.count(receipt) <= _MOST_FITTED
     try:
         original = await visit.desk.replayer.replay(scope, receipt, {}) if is_fitted else None
         replayed = await visit.desk.replayer.replay(scope, receipt, overrides) if overrides else None
@@ -93,7 +93,7 @@ async def show_turn(visit: Visit) -> Response:
         shown=original.assembly.fitted.rendering if original else None,
         is_fitted=is_fitted,
         replayed=replayed,
-        replayed_pool=turn_pages.fitted_stripes(replayed.assembly.fitted) if replayed else [],
+        replayed_pool=turn_view.fitted_stripes(replayed.assembly.fitted) if replayed else [],
         overrides=overrides,
         spends=list(Spend),
         trouble=trouble,
@@ -106,12 +106,12 @@ async def show_turn(visit: Visit) -> Response:
 def _drawn(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
     """Return the part of the page that needs only the receipt: rows, bars and candidates."""
     return {
-        "lines": turn_pages.source_lines(receipt),
-        "skipped": turn_pages.skipped(receipt),
-        "fitting": turn_pages.fitting_stripe(receipt),
-        "window": turn_pages.window_stripes(receipt.details["pool"]),
-        "pool": turn_pages.pool_stripes(receipt),
-        "use": turn_pages.use(receipt),
+        "lines": turn_view.source_lines(receipt),
+        "skipped": turn_view.skipped(receipt),
+        "fitting": turn_view.fitting_stripe(receipt),
+        "window": turn_view.window_stripes(receipt.details["pool"]),
+        "pool": turn_view.pool_stripes(receipt),
+        "use": turn_view.use(receipt),
         **_candidates(visit, receipt),
     }
 
@@ -119,7 +119,7 @@ def _drawn(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
 def _candidates(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
     """Return a page of the candidates with the searched words: those in the context first, then by relevance."""
     find, skip = visit.query.get("find", "")[:200], visit.query.get("skip", "")
-    matches = [one for one in turn_pages.candidates(receipt) if turn_pages.holds(one, find)]
+    matches = [one for one in turn_view.candidates(receipt) if turn_view.holds(one, find)]
     matches.sort(key=lambda one: (one.decision not in {"kept", "shortened"}, -(one.relevance or 0.0)))
     begin = int(skip) if skip.isdecimal() and len(skip) < _MOST_DIGITS else 0
     more = begin + _CANDIDATES if len(matches) > begin + _CANDIDATES else None
@@ -156,7 +156,7 @@ async def show_difference(visit: Visit) -> Response:
         raise NotFound("earlier turn")
     before, _ = await _receipt(visit, scope, earlier.receipt_id)
     difference = await aside(partial(compare, before.details, receipt.details))
-    pools = {"earlier_pool": turn_pages.pool_stripes(before), "later_pool": turn_pages.pool_stripes(receipt)}
+    pools = {"earlier_pool": turn_view.pool_stripes(before), "later_pool": turn_view.pool_stripes(receipt)}
     return await visit.page("difference.html", receipt=receipt, before=before, difference=difference, **pools)
 
 

@@ -12,7 +12,7 @@ from compiler.operations.upkeep import ResetMode
 from compiler.passes import forgetting
 from compiler.plan.contract import CreatePage, LinkOrigin, Page, PageKey, PageType, RulingKind
 from compiler.plan.upkeep import ActRefused
-from compiler.state.enacting import enact
+from compiler.state.operator_acts import enact
 from compiler.state.row_mapping import ruling
 from store.compile import scopes
 from store.content import memories

@@ -12,7 +12,7 @@ from compiler.operations import acts, lint, upkeep
 from compiler.operations.upkeep import ResetMode
 from compiler.plan.contract import LinkOrigin, Section, WriteSection
 from compiler.plan.upkeep import ActRefused
-from compiler.state.enacting import enact
+from compiler.state.operator_acts import enact
 from store.compile import background, batches, jobs, scopes
 from store.content import memories
 from store.content.memories import NewMemory

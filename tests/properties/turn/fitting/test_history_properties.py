@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.turn.fitting.cut import CUT_MARK, cut_middle
 from sidecar.turn.fitting.history import fit_exchange, read
+from sidecar.turn.fitting.truncation import CUT_MARK, cut_middle
 from tests.support.turn.turn_cases import METER, count, grown
 
 

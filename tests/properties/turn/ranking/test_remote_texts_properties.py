@@ -7,12 +7,12 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.backends.asking import TokenBucket
+from sidecar.backends.backend_caller import TokenBucket
 from sidecar.sources.composite import by_rank
 from sidecar.turn.items import Item, Source, SourceReport, Status
 from sidecar.turn.message.reading import read
 from sidecar.turn.ranking.judging import judge
-from sidecar.turn.ranking.remote import coverage, readable, with_evidence
+from sidecar.turn.ranking.remote_evidence import coverage, readable, with_evidence
 
 texts = st.text(max_size=40)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sidecar.turn.fitting import sayings
+from sidecar.turn.fitting import containment
+from sidecar.turn.fitting.containment import says
 from sidecar.turn.fitting.dedupe import relate
 from sidecar.turn.fitting.fitting import Fitted, fit
-from sidecar.turn.fitting.sayings import says
 from sidecar.turn.items import Decision, HistorySummary, Item, Source
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, fitted, kept_ids, text_of
 
@@ -336,9 +336,9 @@ def test_items_without_lineage_are_related_to_none() -> None:
 
 def test_a_text_is_cut_into_sentences_once_however_many_it_is_compared_with() -> None:
     texts = [f"Note {'x' * at} of a day.\nAll of these notes end with this sentence." for at in range(40)]
-    before = sayings._sentences.cache_info().misses
+    before = containment._sentences.cache_info().misses
     relate([knowledge(f"k{at}", text) for at, text in enumerate(texts)], ())
-    assert sayings._sentences.cache_info().misses - before <= 4 * len(texts)
+    assert containment._sentences.cache_info().misses - before <= 4 * len(texts)
 
 
 def test_of_many_long_texts_only_the_first_million_characters_are_compared() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sidecar.turn.fitting.cut import CUT_MARK, cut_middle
 from sidecar.turn.fitting.history import MESSAGE_TOKENS, Exchange, fit_exchange, message_text, read
-from sidecar.turn.fitting.pairs import pair
+from sidecar.turn.fitting.tool_pairs import pair
+from sidecar.turn.fitting.truncation import CUT_MARK, cut_middle
 from sidecar.turn.items import HistoryTurn
 from tests.support.turn.turn_cases import METER, a_call, a_result, a_turn, count
 

@@ -11,7 +11,7 @@ from sidecar.turn.message.paths import MessageWords, best_ways, in_words, walk_q
 from sidecar.turn.message.periods import read_periods
 from store.text.relations import ASKED, STATED, asked_types
 from store.text.texts import fold
-from store.wiki.ways import EdgeWay, WalkQuery
+from store.wiki.edge_paths import EdgeWay, WalkQuery
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

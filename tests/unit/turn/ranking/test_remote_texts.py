@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from sidecar.backends.asking import TokenBucket
+from sidecar.backends.backend_caller import TokenBucket
 from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.message.reading import Reading, read
 from sidecar.turn.ranking.judging import judge
-from sidecar.turn.ranking.remote import (
+from sidecar.turn.ranking.remote_evidence import (
     MOST_EMBEDDED,
     QuestionVectors,
     coverage,

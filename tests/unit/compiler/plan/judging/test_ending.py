@@ -10,8 +10,8 @@ from compiler.plan import bounds
 from compiler.plan.batch import LeafBatch
 from compiler.plan.citing import citable, source_of
 from compiler.plan.contract import BatchMemory, CitedMemory, EndMemory, EndReason, Page, PageKey, PageType, Section
-from compiler.plan.facts.akin import MOST_SOUGHT, akin, sought
-from compiler.plan.gathering import Gathering
+from compiler.plan.decision_builder import Gathering
+from compiler.plan.facts.related_memories import MOST_SOUGHT, akin, sought
 from compiler.plan.judging import ending, validate
 from compiler.plan.judging.ending import EndStanding
 from compiler.plan.prompting import prompt

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from models.transport.endpoint import BreakerState
-from sidecar.backends.asking import BackendCaller, CallLimits
+from sidecar.backends.backend_caller import BackendCaller, CallLimits
 from sidecar.backends.errors import (
     BackendBusy,
     BackendDenied,

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from sidecar.http.health import BackendStates, Health, health_app
-from sidecar.http.members import Impairments, Members, answer_members
+from sidecar.http.sibling_processes import Impairments, SiblingProcesses, serve_report
 from sidecar.telemetry.figures import Figures
 
 METHOD = "sidecar.v1.ContextService/AssembleContext"
@@ -48,8 +48,8 @@ def calls_by_process(figures: Figures) -> dict[str, float]:
 
 async def test_metrics_of_all_processes_stand_on_one_page(stack: AsyncExitStack, tmp_path: Path) -> None:
     for name, calls in (("1", 3), ("2", 5)):
-        await answer_members(stack, tmp_path / f"{name}.sock", impairments(), counted(calls))
-    members, own = Members(tmp_path), counted(1)
+        await serve_report(stack, tmp_path / f"{name}.sock", impairments(), counted(calls))
+    members, own = SiblingProcesses(tmp_path), counted(1)
     own.join("http", members.figures)
     await members.ask()
     assert calls_by_process(own) == {"http": 1, "1": 3, "2": 5}
@@ -59,11 +59,11 @@ async def test_metrics_of_all_processes_stand_on_one_page(stack: AsyncExitStack,
 
 
 async def test_silent_process_is_absent_and_its_counters_do_not_fall(stack: AsyncExitStack, tmp_path: Path) -> None:
-    await answer_members(stack, tmp_path / "1.sock", impairments(), counted(1))
-    members, own = Members(tmp_path), Figures()
+    await serve_report(stack, tmp_path / "1.sock", impairments(), counted(1))
+    members, own = SiblingProcesses(tmp_path), Figures()
     own.join("http", members.figures)
     async with AsyncExitStack() as short:
-        await answer_members(short, tmp_path / "2.sock", impairments("wiki"), counted(7))
+        await serve_report(short, tmp_path / "2.sock", impairments("wiki"), counted(7))
         await members.ask()
         assert members.states() == {"1": "serving", "2": "serving"}
         assert members.joined(impairments()).sources() == ["wiki"]
@@ -75,9 +75,9 @@ async def test_silent_process_is_absent_and_its_counters_do_not_fall(stack: Asyn
 
 async def test_what_fails_in_any_process_is_told(stack: AsyncExitStack, tmp_path: Path) -> None:
     failing = impairments("memory", backends={"kb": True}, embedder="its files are missing")
-    await answer_members(stack, tmp_path / "1.sock", impairments(), Figures())
-    await answer_members(stack, tmp_path / "2.sock", failing, Figures())
-    members = Members(tmp_path)
+    await serve_report(stack, tmp_path / "1.sock", impairments(), Figures())
+    await serve_report(stack, tmp_path / "2.sock", failing, Figures())
+    members = SiblingProcesses(tmp_path)
     await members.ask()
     joined = members.joined(impairments("wiki", backends={"kb": False, "s3": False}))
     assert joined.sources() == ["memory", "wiki"]
@@ -86,14 +86,14 @@ async def test_what_fails_in_any_process_is_told(stack: AsyncExitStack, tmp_path
 
 
 async def test_service_is_ready_while_one_of_its_processes_takes_calls(stack: AsyncExitStack, tmp_path: Path) -> None:
-    members = Members(tmp_path)
+    members = SiblingProcesses(tmp_path)
     health = Health(
         _database, lambda: False, dict, list, BackendStates(), processes=members.states, ask_them=members.ask
     )
     transport = httpx.ASGITransport(app=health_app(health, Figures()))
     async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
         async with AsyncExitStack() as short:
-            await answer_members(short, tmp_path / "1.sock", impairments(), Figures())
+            await serve_report(short, tmp_path / "1.sock", impairments(), Figures())
             await members.ask()
             assert (await client.get("/readyz")).json() == {"status": "ready"}
             assert (await client.get("/livez")).json()["processes"] == {"1": "serving"}

@@ -6,25 +6,35 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 from uuid import UUID
 
 from sidecar.turn.items import Source, SourceReport, Status
 from store.scope import Scope
-
-KeptQuestion = tuple[Source, Scope, str, str, str, str, str]
-"""The cache key: source, scope, profile version, template, agent, space, and folded text of the message with its days."""
 
 _STALE_AFTER_S = 60.0
 _STALE_ANSWERS = 512
 _STALE_CHARS = 16_000_000
 
 
-class KeptAnswers:
+class AnswerKey(NamedTuple):
+    """The key of a cached answer; `question` is the folded text of the message with its days."""
+
+    source: Source
+    scope: Scope
+    profile_version: str
+    template_id: str
+    agent_id: str
+    space_id: str
+    question: str
+
+
+class AnswerCache:
     """Caches good answers for one minute (TTL). A cached answer that replaces a failure is marked STALE."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._kept: OrderedDict[KeptQuestion, tuple[float, SourceReport]] = OrderedDict()
+        self._kept: OrderedDict[AnswerKey, tuple[float, SourceReport]] = OrderedDict()
         self._chars = 0
         self._forgotten: OrderedDict[Scope | UUID, float] = OrderedDict()
         self._all_forgotten_s = -math.inf
@@ -40,14 +50,14 @@ class KeptAnswers:
             self._forgotten.move_to_end(whose)
         while len(self._forgotten) > _STALE_ANSWERS:
             self._all_forgotten_s = max(self._all_forgotten_s, self._forgotten.popitem(last=False)[1])
-        for key in [key for key in self._kept if whose in {None, key[1], key[1].tenant_id}]:
+        for key in [key for key in self._kept if whose in {None, key.scope, key.scope.tenant_id}]:
             self._chars -= _chars(self._kept.pop(key)[1])
 
-    def keep(self, report: SourceReport, key: KeptQuestion, *, began_s: float) -> None:
+    def keep(self, report: SourceReport, key: AnswerKey, *, began_s: float) -> None:
         """Cache the answer to a query that started at `began_s`, unless a forget came later."""
         if report.source is Source.THREAD:
             return  # a conversation must be read from the store, never from a cache
-        forgotten_s = (self._forgotten.get(whose, -math.inf) for whose in (key[1], key[1].tenant_id))
+        forgotten_s = (self._forgotten.get(whose, -math.inf) for whose in (key.scope, key.scope.tenant_id))
         if began_s <= max(self._all_forgotten_s, *forgotten_s):
             return
         if key in self._kept:
@@ -57,7 +67,7 @@ class KeptAnswers:
         while len(self._kept) > _STALE_ANSWERS or self._chars > _STALE_CHARS:
             self._chars -= _chars(self._kept.popitem(last=False)[1][1])
 
-    def instead_of(self, failed: SourceReport, key: KeptQuestion, *, top_k: int) -> SourceReport:
+    def instead_of(self, failed: SourceReport, key: AnswerKey, *, top_k: int) -> SourceReport:
         """Return the cached answer, marked STALE and cut to `top_k` items; the failure itself if there is none."""
         kept_at, report = self._kept.get(key, (-math.inf, failed))
         if self._clock() - kept_at > _STALE_AFTER_S:

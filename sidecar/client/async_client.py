@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 
 import grpc
 
-from sidecar.client.calls import WaitingCalls
+from sidecar.client.calls import AsyncCalls
 from sidecar.client.channel import Channels, Tls, check_target, opened
 from sidecar.client.contract import (
     Exchange,
@@ -71,7 +71,7 @@ class _ChannelsOfLoop:
         return self._loop is not None and self._loop.is_closed()
 
 
-class AsyncSidecar(WaitingCalls):
+class AsyncSidecar(AsyncCalls):
     """A client for one event loop at a time, that of its first call.
 
     `token` is a token, or a function that returns the current one, also an asynchronous one.

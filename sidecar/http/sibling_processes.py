@@ -47,7 +47,7 @@ class _Member:
     figures: bytes = b""
 
 
-class Members:
+class SiblingProcesses:
     """The last reports of the other processes of the service; `directory` holds a socket for each."""
 
     def __init__(self, directory: Path) -> None:
@@ -103,7 +103,7 @@ class Members:
         return [one.state for one in self._members.values() if one.is_serving]
 
 
-async def answer_members(stack: AsyncExitStack, path: Path, impairments: Impairments, figures: Figures) -> None:
+async def serve_report(stack: AsyncExitStack, path: Path, impairments: Impairments, figures: Figures) -> None:
     """Serve this process's report at a private socket, until the stack closes."""
 
     async def state(_: Request) -> Response:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.recall.cases import Conversation
 from bench.training.answers import RankedConversation, RankedQuestion, fit, low_rank
-from models.embedding.answers import shortened, towards_answers
+from models.embedding.answer_map import shortened, towards_answers
 from models.embedding.minilm import MiniLM
 from sidecar.turn.ranking.rank import NAMES
 

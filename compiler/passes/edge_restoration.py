@@ -14,7 +14,7 @@ from compiler.plan.edges import kept
 from compiler.plan.edges.kept import KeptEdge
 from compiler.plan.text.markdown import alias_keys
 from compiler.state import surroundings, views
-from compiler.state.enacting import enact
+from compiler.state.operator_acts import enact
 from compiler.state.row_mapping import key_of
 from store.db.queries import Connection
 from store.scope import Scope
