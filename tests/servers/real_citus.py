@@ -19,8 +19,8 @@ import asyncpg
 import grpc
 import pytest
 from aiosql.types import SQLOperationType as Operation
-from sidecar.cli.operations.examining import Finding, examine
 
+from sidecar.cli.operations.doctor_checks import Finding, examine
 from sidecar.runtime.errors import FailedPrecondition
 from sidecar.services.ontology.drafting import new_item
 from sidecar.services.ontology.scanning import Scans
