@@ -1,10 +1,11 @@
 """Maps the vector of a question to a vector towards the turns that answer it.
 
 An embedder puts a question near texts that resemble it, but answers in conversations often do not ("What does she do for a
-living?", "still grading papers here"). A learned linear map of low rank leads from a question's vector towards its answers. The
-weights in `answer_map.npz` were fitted on 2026-11-23, before `python -m bench answers` existed, which now does the same steps.
-The data are the questions of LoCoMo and REALTALK, and the questions that people ask each other there, with the other person's next
-turns as answers; their SHA-256 is that in `sidecar/turn/fitted/weights.py`. The weights fit only vectors of
+living?", "still grading papers here"). A learned linear map of low rank leads from a question's vector towards its answers.
+
+The weights in `answer_map.npz` were fitted on 2026-11-23, before `python -m bench answers` existed, which now does the same
+steps. The data are the questions of LoCoMo and REALTALK, and the questions that people ask each other there, with the other
+person's next turns as answers; their SHA-256 is that in `sidecar/turn/fitted/weights.py`. The weights fit only vectors of
 all-MiniLM-L6-v2-int8, and hold no text and no vector of the data.
 """
 
