@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
+from sidecar.context.ports import SourceQuery
 from sidecar.turn.items import Source, SourceReport, Status
 from store.scope import Scope
 
@@ -27,6 +28,14 @@ class AnswerKey(NamedTuple):
     agent_id: str
     space_id: str
     question: str
+
+
+def answer_key(source: Source, scope: Scope, profile_version: str, query: SourceQuery) -> AnswerKey:
+    """Return the key of the source's answer to a query under a version of the profile."""
+    moments = () if query.is_now else (f"as of {query.as_of}", f"known at {query.known_at}")
+    days = [str(query.now.tzinfo), *(start.isoformat() for start, _ in query.times)]
+    text = " ".join((*query.text.casefold().split(), *query.thread_words, *moments, *days))
+    return AnswerKey(source, scope, profile_version, query.template_id, query.agent_id, query.space_id, text)
 
 
 class AnswerCache:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState
-from sidecar.context.answer_cache import AnswerCache, AnswerKey
+from sidecar.context.answer_cache import AnswerCache, answer_key
 from sidecar.context.answer_validation import check
 from sidecar.context.pinned_items import read_beside, read_items, with_pinned
 from sidecar.context.ports import (
@@ -259,13 +259,17 @@ class FanOut:
             self._settle(call, report)
         timed = replace(outcome, latency_ms=(self._clock() - began) * 1000, attempts=1)
         if timed.status in (Status.OK, Status.EMPTY) and not timed.is_partial:
-            self._kept.keep(timed, _answer_key(source, request), began_s=began)
+            self._kept.keep(
+                timed, answer_key(source, request.scope, request.profile_version, request.query), began_s=began
+            )
         return self._kept_answer_or(timed, request) if timed.status in _FAILED else timed
 
     def _kept_answer_or(self, failed: SourceReport, request: FanOutQuery) -> SourceReport:
         """Return the cached answer to the same question if there is one, otherwise the failure."""
         top_k = request.profile.knobs(failed.source).top_k
-        return self._kept.instead_of(failed, _answer_key(failed.source, request), top_k=top_k)
+        return self._kept.instead_of(
+            failed, answer_key(failed.source, request.scope, request.profile_version, request.query), top_k=top_k
+        )
 
     def _settle(self, call: SourceCall, report: SourceReport | None) -> None:
         """Report the outcome to the breaker, once. A short deadline or a cancelled call must not open it for other callers."""
@@ -384,16 +388,6 @@ def _with_conversation(findings: Findings, conversation: Recent) -> Findings:
     reports = tuple(merged if report.source is Source.THREAD else report for report in findings.reports)
     missing = recent.reason if recent.status in _FAILED else ""
     return Findings(reports, answer.history, answer.summary, missing)
-
-
-def _answer_key(source: Source, request: FanOutQuery) -> AnswerKey:
-    query = request.query
-    moments = () if query.is_now else (f"as of {query.as_of}", f"known at {query.known_at}")
-    days = [str(query.now.tzinfo), *(start.isoformat() for start, _ in query.times)]
-    text = " ".join((*query.text.casefold().split(), *query.thread_words, *moments, *days))
-    return AnswerKey(
-        source, request.scope, request.profile_version, query.template_id, query.agent_id, query.space_id, text
-    )
 
 
 def _reason_of(error: Exception) -> str:
