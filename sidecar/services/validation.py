@@ -9,8 +9,7 @@ import re
 from collections.abc import Sequence, Sized
 from uuid import UUID
 
-from sidecar.runtime.errors import FailedPrecondition, InvalidArgument
-from store.db.postgres import Pool
+from sidecar.runtime.errors import InvalidArgument
 from store.scope import MAX_EXTERNAL_ID_CHARS
 
 MAX_NAME_CHARS = 100
@@ -84,12 +83,3 @@ def check_characters(field: str, value: str) -> None:
         raise InvalidArgument(field, "contains a NUL character", "remove it")
     if _SURROGATE.search(value):
         raise InvalidArgument(field, "contains half a surrogate pair", "send valid Unicode")
-
-
-def check_on_one_server(pool: Pool, subject: str, act: str) -> None:
-    """Refuse an operation that reads, under another role, rows that its own transaction wrote: a cluster cannot do that.
-
-    Raises FailedPrecondition if the tables are distributed over servers.
-    """
-    if pool.is_spread:
-        raise FailedPrecondition(subject, f"a database that is distributed over servers cannot {act}")

@@ -56,7 +56,8 @@ GROUP BY 1, 2;
 
 -- name: tenant_spending
 -- Spending of a tenant's turns in a time range, by key and model.
-SELECT * FROM tenant_spending(:tenant_id::uuid, :since::timestamptz, :until::timestamptz, :by::text);
+SELECT s.* FROM tenants AS t CROSS JOIN tenant_spending(:tenant_id::uuid, :since::timestamptz, :until::timestamptz, :by::text) AS s
+WHERE t.tenant_id = :tenant_id;
 
 -- name: add_compile_account!
 -- Adds a model call to the compile spending of a day.
@@ -79,7 +80,8 @@ GROUP BY pass, model_id;
 -- name: tenant_compile_spending
 -- Compile spending of all a tenant's wikis by pass and model.
 SELECT pass, model_id, call_count, input_tokens, output_tokens, cached_tokens, unpriced_tokens, cost_usd
-FROM tenant_compile_spending(:tenant_id::uuid, :since::text, :until::text);
+FROM tenants AS t CROSS JOIN tenant_compile_spending(:tenant_id::uuid, :since::text, :until::text)
+WHERE t.tenant_id = :tenant_id;
 
 -- name: compile_spending
 -- A tenant's compile cost by day and model, from one day to before another.

@@ -92,7 +92,8 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND model_id = :model_id;
 
 -- name: calibrations_in_force
 -- The calibrations a tenant's turns use, by model: one for all owners, or one per owner while too few have reported.
-SELECT model_id, owner_id, ratio, error, report_count, ignored_count FROM calibrations_in_force(:tenant_id, :trusted_after);
+SELECT model_id, owner_id, ratio, error, report_count, ignored_count FROM tenants AS t CROSS JOIN calibrations_in_force(:tenant_id, :trusted_after)
+WHERE t.tenant_id = :tenant_id;
 
 -- name: owners_with_expired_texts
 -- Owners with expired receipt texts.

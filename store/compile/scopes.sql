@@ -18,7 +18,8 @@ FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 -- The rows of a tenant's scopes, the farthest behind its memories first, each with the number of all.
 SELECT owner_id, cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes,
     owner_count
-FROM compile_states(:tenant_id, :limit::int);
+FROM tenants AS t CROSS JOIN compile_states(:tenant_id, :limit::int)
+WHERE t.tenant_id = :tenant_id;
 
 -- name: lock_held_scope^
 -- The row, locked until the transaction ends, if the fence is still the holder's.

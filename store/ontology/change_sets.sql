@@ -117,4 +117,5 @@ WHERE i.tenant_id = :tenant_id AND s.tenant_id = :tenant_id AND s.status = 'open
 
 -- name: count_use
 -- The numbers of pages, sections and edges of the tenant's wikis with some terms.
-SELECT kind, name, use_count FROM count_ontology_use(:tenant_id, :names::text[], :sections::text[], :edge_types::text[]);
+SELECT kind, name, use_count FROM tenants AS t CROSS JOIN count_ontology_use(:tenant_id, :names::text[], :sections::text[], :edge_types::text[])
+WHERE t.tenant_id = :tenant_id;

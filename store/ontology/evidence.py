@@ -13,7 +13,6 @@ from datetime import datetime
 from uuid import UUID
 
 from store.db import queries
-from store.db.postgres import has_citus
 from store.db.queries import Connection, value_of
 from store.ontology import change_sets
 from store.scope import Scope
@@ -98,16 +97,8 @@ async def forget_unsaid(connection: Connection, scope: Scope, memory_ids: Sequen
 
 
 async def drop_unfounded(connection: Connection, scope: Scope, item_ids: Sequence[UUID]) -> int:
-    """Delete a scan's proposals that rest on no memory any more and that no operator edited or accepted; return how many.
-
-    Where tables are spread over servers, a transaction that wrote sees only its own owner's evidence: a proposal that rests only
-    on other owners is then deleted too.
-    """
+    """Delete a scan's proposals that rest on no memory any more and that no operator edited or accepted; return how many."""
     if not item_ids:
         return 0
-    if await has_citus(connection):
-        held = set(await resting_on_owner(connection, scope))
-        unfounded = [one for one in item_ids if one not in held]
-    else:
-        unfounded = await without(connection, scope.tenant_id, item_ids)
+    unfounded = await without(connection, scope.tenant_id, item_ids)
     return await change_sets.drop_items(connection, scope.tenant_id, unfounded) if unfounded else 0

@@ -17,11 +17,13 @@ VALUES (:tenant_id, :owner_id, :item_id, :position, :memory_id, :source_kind, :l
 
 -- name: owners_with_evidence
 -- The owners whose memories some items rest on.
-SELECT owner_id FROM owners_with_evidence(:tenant_id, :item_ids::uuid[]);
+SELECT owner_id FROM tenants AS t CROSS JOIN owners_with_evidence(:tenant_id, :item_ids::uuid[])
+WHERE t.tenant_id = :tenant_id;
 
 -- name: items_without_evidence
 -- The items without evidence among some items.
-SELECT item_id FROM items_without_evidence(:tenant_id, :item_ids::uuid[]);
+SELECT item_id FROM tenants AS t CROSS JOIN items_without_evidence(:tenant_id, :item_ids::uuid[])
+WHERE t.tenant_id = :tenant_id;
 
 -- name: list_evidence
 -- The owner's evidence of some items that the memories still contain.

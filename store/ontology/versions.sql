@@ -58,4 +58,5 @@ VALUES (:tenant_id, :version, :subject_kind, :subject, :kind, :vocabulary, :uri,
 
 -- name: owners_with_wikis
 -- The owners of a tenant that have a wiki, after one of them if it is named.
-SELECT owner_id FROM owners_with_wikis(:tenant_id, :after, :limit);
+SELECT owner_id FROM tenants AS t CROSS JOIN owners_with_wikis(:tenant_id, :after, :limit)
+WHERE t.tenant_id = :tenant_id;

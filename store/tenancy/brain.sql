@@ -125,7 +125,8 @@ DELETE FROM brain_copies WHERE tenant_id = :tenant_id AND owner_id = :owner_id A
 
 -- name: owners_with_memories
 -- The tenant's owners that have memories.
-SELECT owner_id FROM owners_with_memories(:tenant_id);
+SELECT owner_id FROM tenants AS t CROSS JOIN owners_with_memories(:tenant_id)
+WHERE t.tenant_id = :tenant_id;
 
 -- name: share_settings^
 -- The tenant's settings of its Brain; its rules do not change until the transaction ends.

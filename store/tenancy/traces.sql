@@ -78,4 +78,5 @@ SELECT table_name, row_count FROM rows_holding(:tenant_id, :owner_id, :word);
 
 -- name: owners_with_receipts
 -- The tenant's owners that have receipts.
-SELECT owner_id FROM owners_with_receipts(:tenant_id);
+SELECT owner_id FROM tenants AS t CROSS JOIN owners_with_receipts(:tenant_id)
+WHERE t.tenant_id = :tenant_id;

@@ -73,7 +73,9 @@ ORDER BY a.alias, p.page_id;
 
 -- name: pages_by_likeness
 -- Pages with names similar to the given ones.
-SELECT name, alias, found_id, likeness FROM similar_names(:tenant_id, :owner_id, :names::text[], :least::real, :each::int)
+SELECT name, alias, found_id, likeness FROM tenants AS t
+CROSS JOIN similar_names(:tenant_id, :owner_id, :names::text[], :least::real, :each::int)
+WHERE t.tenant_id = :tenant_id
 ORDER BY name, likeness DESC, found_id;
 
 -- name: pages_by_beginning
@@ -91,11 +93,13 @@ ORDER BY r.beginning, a.alias, p.type, p.slug;
 
 -- name: pages_about
 -- The pages most relevant to texts, given as words.
-SELECT text_no, found_id FROM pages_about(:tenant_id, :owner_id, :texts::int[], :words::text[], :each::int);
+SELECT text_no, found_id FROM tenants AS t CROSS JOIN pages_about(:tenant_id, :owner_id, :texts::int[], :words::text[], :each::int)
+WHERE t.tenant_id = :tenant_id;
 
 -- name: pages_near
 -- The pages nearest to memories by vectors.
-SELECT found_id FROM pages_near(:tenant_id, :owner_id, :memory_ids::text[], :least::real, :each::int);
+SELECT found_id FROM tenants AS t CROSS JOIN pages_near(:tenant_id, :owner_id, :memory_ids::text[], :least::real, :each::int)
+WHERE t.tenant_id = :tenant_id;
 
 -- name: top_hubs
 -- The active pages with the highest hubness.

@@ -8,41 +8,29 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 import grpc
-import pytest
 from aiosql.types import SQLOperationType as Operation
 
 from sidecar.cli.operations.doctor_checks import Finding, examine
-from sidecar.runtime.errors import FailedPrecondition
-from sidecar.services.ontology.drafting import new_item
-from sidecar.services.ontology.scanning import Scans
-from sidecar.services.upkeep import Upkeep
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import memory_pb2
-from store.content.memories import NewMemory
 from store.db import queries
 from store.db.distribution import distribute
 from store.db.migrate import migrate
 from store.db.placements import DISTRIBUTED
-from store.db.postgres import DatabaseRole, Pools, installation, scoped, tenant_scoped
+from store.db.postgres import DatabaseRole, Pools, installation, scoped
 from store.db.queries import Connection, Query
 from store.errors import AccessRefused, ConstraintViolated, StoreError, UnstorableValue
-from store.ontology import change_sets, evidence
-from store.ontology.change_sets import ChangeAction, ChangeItem, ChangeOrigin, ChangeSet, ChangeSetStatus
-from store.ontology.evidence import Example
-from store.ontology.terms import EntityType
 from store.scope import Scope, tenant_uuid
-from store.tenancy import owners
 from tests.servers import cluster
-from tests.support.compiler.compiling import NOW, Clock, engine_on, journal, write, write_and_compile
+from tests.support.compiler.compiling import engine_on, journal, write_and_compile
 from tests.support.places import ROOT
 from tests.support.served.site import Caller, ready, served
 from tests.support.served.turns import THREAD, assembled, fill, said
@@ -141,56 +129,6 @@ async def test_a_tenant_sees_its_row_wherever_it_lies_and_no_other(pools: Pools,
         assert await connection.fetch("SELECT tenant_id FROM tenants") == []
     places = await superuser.fetch("SELECT DISTINCT nodename, nodeport FROM citus_shards WHERE shard_size > 0")
     assert len(places) >= 2
-
-
-async def test_a_scan_is_refused_with_the_cause(pools: Pools) -> None:
-    with pytest.raises(FailedPrecondition, match="distributed over servers cannot be scanned"):
-        await Scans(pools, now=Clock()).scan(SCOPE.tenant_id)
-
-
-async def test_a_replay_of_a_log_is_refused_with_the_cause(pools: Pools) -> None:
-    with pytest.raises(FailedPrecondition, match="distributed over servers cannot replay its log"):
-        await Upkeep(pools, engine_on(pools), now=Clock()).verify(SCOPE)
-
-
-def proposal(name: str) -> ChangeItem:
-    return new_item(ChangeAction.CREATE, EntityType(slug=name, name=name, broad_type="place"), None, ChangeOrigin.SCAN)
-
-
-async def propose(pools: Pools, owned: Mapping[str, Mapping[Scope, str]]) -> dict[str, ChangeItem]:
-    """Write what a scan proposed before the tables were spread; return the items by name. Each rests on owners' memories."""
-    items = {name: replace(proposal(name), position=place) for place, name in enumerate(owned)}
-    change_set = ChangeSet(
-        UUID(int=77), ChangeOrigin.SCAN, "What the memories suggest", ChangeSetStatus.OPEN, 1, "scan", NOW
-    )
-    async with tenant_scoped(pools.background, SCOPE.tenant_id) as connection:
-        await change_sets.insert(connection, SCOPE.tenant_id, change_set)
-        await change_sets.add_items(connection, SCOPE.tenant_id, change_set.change_set_id, list(items.values()))
-    for name, places in owned.items():
-        for scope, memory_id in places.items():
-            about = (memory_id, "memory", name, "We met there.", NOW)
-            async with scoped(pools.background, scope) as connection:
-                example = Example(scope.owner_id, items[name].item_id, 1, *about)
-                await evidence.replace(connection, scope, [items[name].item_id], [example])
-    return items
-
-
-async def proposed(pools: Pools) -> set[str]:
-    async with tenant_scoped(pools.background, SCOPE.tenant_id) as connection:
-        return {one.value["slug"] for one in await change_sets.items(connection, SCOPE.tenant_id, UUID(int=77))}
-
-
-async def test_forgetting_takes_proposals_that_rested_on_the_memories(pools: Pools) -> None:
-    other = Scope(SCOPE.tenant_id, UUID(int=12))
-    for scope in (SCOPE, other):
-        await write(pools, [NewMemory("We met there.", one, NOW) for one in ("m1", "m2")], scope=scope)
-    await propose(pools, {"bar": {SCOPE: "m1"}, "inn": {SCOPE: "m2"}, "cafe": {other: "m1"}})
-    async with scoped(pools.background, SCOPE) as connection:
-        await evidence.forget(connection, SCOPE, ["m1"])
-    assert await proposed(pools) == {"inn", "cafe"}
-    async with scoped(pools.background, SCOPE) as connection:
-        await owners.forget(connection, SCOPE)
-    assert await proposed(pools) == {"cafe"}
 
 
 def postmaster_of(directory: str) -> tuple[list[str], dict[str, Any]]:

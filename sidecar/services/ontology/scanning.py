@@ -20,7 +20,6 @@ from sidecar.services.ontology.page_signals import SectionSighting
 from sidecar.services.ontology.suggesting import SeenText, Sighted, Signal, Suggestion, TermSighting
 from sidecar.services.ontology.term_reading import write_term
 from sidecar.services.ontology.views import ChangeSetView
-from sidecar.services.validation import check_on_one_server
 from store.db.pacing import in_slices
 from store.db.postgres import Pools, enter_owner, scoped, tenant_scoped
 from store.db.queries import Connection
@@ -74,11 +73,7 @@ class Scans:
         self._model = model
 
     async def scan(self, tenant_id: UUID) -> ScanReport:
-        """Scan a tenant, and return the counts and the change set.
-
-        Raises FailedPrecondition if the tables are distributed over servers.
-        """
-        check_on_one_server(self._pool, "ontology", "be scanned for suggestions; propose them in a change set")
+        """Scan a tenant, and return the counts and the change set."""
         async with self._model() as model:
             return await self._scan(tenant_id, model)
 

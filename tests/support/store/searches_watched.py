@@ -16,7 +16,7 @@ from tests.support.places import ROOT
 
 _READS = re.compile(r"\b(?:FROM|JOIN) (\w+)\b(?!\()")
 _WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
-_NEVER_ON_A_CLUSTER = {"settle_search", "items_without_evidence"}
+_NEVER_ON_A_CLUSTER = {"settle_search"}
 
 
 @cache

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from compiler.job import reprocess
 from compiler.job.reprocess import ReprocessDeps
 from sidecar.demo import corpus
-from sidecar.runtime.errors import FailedPrecondition
 from sidecar.services.ontology.governance import Governance
 from sidecar.services.ontology.scanning import Scans
 from sidecar.services.ontology.views import ChangeSetView
@@ -80,11 +77,3 @@ async def test_scan_of_the_demo_proposes_place_kinds_and_sections_with_quotes(po
     assert last is not None
     left = {quoted.memory_id for one in last.items for quoted in one.evidence}
     assert not left & {example.memory_id for example in about.evidence}
-
-
-async def test_scan_on_several_servers_is_refused_with_the_cause(pools: Pools) -> None:
-    pools.background.is_spread = True
-    with pytest.raises(
-        FailedPrecondition, match="ontology: a database that is distributed over servers cannot be scanned"
-    ):
-        await Scans(pools, now=Clock()).scan(TENANT)

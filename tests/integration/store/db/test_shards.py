@@ -71,7 +71,7 @@ OF_THE_SERVER = {
 
 _IS_ONE_TENANT = re.compile(r"\btenant_id = (\$\d+|'[0-9a-f-]{36}'::uuid)")
 _READ = re.compile(
-    r"\b(?:FROM|JOIN|UPDATE|USING|,)\s+(?:ONLY\s+)?(?:public\.)?(\w+)(?:\s+(?:AS\s+)?(?!WHERE|SET|ON|USING|LEFT|CROSS|JOIN)(\w+))?"
+    r"\b(?:FROM|JOIN|UPDATE|USING|,)\s+(?:ONLY\s+)?(?:public\.)?(\w+)(?:\s+(?:AS\s+)?(?!WHERE|SET|ON|USING|LEFT|CROSS|JOIN|FROM)(\w+))?"
 )
 
 
@@ -126,6 +126,20 @@ async def test_no_tenant_table_has_a_trigger(schema: Connection) -> None:
 def test_no_query_counts_the_rows_that_its_own_session_changed() -> None:
     # On a cluster they change in a session on their tenant's server: changes_so_far() counts them there.
     assert [query.name for query in queries.all_queries() if "pg_stat_xact" in query.sql] == []
+
+
+async def test_searches_under_another_role_go_to_the_server_of_their_tenant_whole(schema: Connection) -> None:
+    # By itself, the function runs on the coordinator, which refuses to read what the transaction wrote under its own role.
+    rows = await schema.fetch("SELECT proname FROM pg_proc WHERE proowner = 'sidecar_search'::regrole AND prosecdef")
+    searches = {row["proname"] for row in rows} - {"settle_search", "owners_of_tenant"}  # they read nothing of that
+    calls = re.compile(rf"\b({'|'.join(sorted(searches))})\(")
+    looked_at = 0
+    for query in queries.all_queries():
+        called = calls.search(query.sql)
+        if called and called[1] not in ACROSS_TENANTS:
+            looked_at += 1
+            assert {table for table, _ in tables_read(query.sql)}, f"{query.name} names no table beside {called[1]}()"
+    assert looked_at > 15
 
 
 async def test_no_notice_is_sent_while_rows_are_written(schema: Connection) -> None:
