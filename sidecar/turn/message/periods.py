@@ -108,12 +108,22 @@ _NUMBERED: Final = re.compile(r"\b(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year
 _NUMBERED_SHORT: Final = re.compile(r"\b(?:am|vom|zum|bis|seit) (?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?!\d)")
 _WEEKDAY_OF: Final = {name: day for day, names in enumerate(_WEEKDAYS) for name in names.split()}
 _WEEKDAY = rf"(?P<{{0}}>{'|'.join(_WEEKDAY_OF)})"
+_PARTS_OF_DAY: Final = {
+    "de": "früh|morgen|vormittag|mittag|nachmittag|abend|nacht",
+    "en": "morning|noon|afternoon|evening|night",
+    "fr": "matin|midi|après-midi|soir|nuit",
+    "pt": "manhã|tarde|noite",
+    "es": "mañana|tarde|noche",
+}
+# A German part of a day continues its day's word: "Dienstagabend".
+_END = rf"(?:\b|(?=(?:{_PARTS_OF_DAY['de']})\b))"
 _LAST_WEEKDAY = re.compile(
-    rf"\b(?:last|past|letzte[nr]?|vorige[nr]?|vergangene[nr]?|pasado|últim[ao]) {_WEEKDAY.format('after')}\b(?! (?:of|in|im)\b)"
+    rf"\b(?:last|past|letzte[nr]?|vorige[nr]?|vergangene[nr]?|pasado|últim[ao]) {_WEEKDAY.format('after')}{_END}"
+    r"(?! (?:of|in|im)\b)"
     rf"|\b{_WEEKDAY.format('before')}(?:-feira)? (?:pasado|passad[ao]|dernier)\b"
 )
 # Without another word for a time, such a day is the latest one before today; with "this", it is that of this week.
-_NOT_NEXT = r"\b(?! (?:of|in|im|que viene|que vem|próxim[ao]|prochain)\b)"
+_NOT_NEXT = rf"{_END}(?! (?:of|in|im|que viene|que vem|próxim[ao]|prochain)\b)"
 _ON_WEEKDAY = re.compile(
     rf"\b(?:on|am|el|no|le|(?P<this>this|diesen|este|ce)) {_WEEKDAY.format('day')}{_NOT_NEXT}"
     rf"|\b(?:na|(?P<esta>esta)) {_WEEKDAY.format('feira')}-feira{_NOT_NEXT}"
@@ -124,6 +134,13 @@ _AMOUNT = rf"(?P<{{0}}>\d{{{{1,2}}}}|{'|'.join(_COUNTS)}) (?P<{{1}}>{'|'.join(_U
 _AGO = re.compile(
     rf"\b{_AMOUNT.format('count', 'unit')} ago\b"
     rf"|\b(?:vor|hace|há|il y a) {_AMOUNT.format('number', 'measure')}\b"
+)
+_PERIOD: Final = "\0"
+_PART = "|".join(_PARTS_OF_DAY.values())
+_PERIOD_WITH_PARTS: Final = re.compile(
+    rf"(?:\b(?:{_PART}) (?:(?:of|on|vom|am|de|del|du|do|da) (?:the )?)?)?{_PERIOD}"
+    rf"(?: ?(?:(?:in the|at|am|in der|por la|de la|de|da|à) )?(?:{_PART})\b"
+    r"|の?(?:早上|上午|中午|下午|晚上|午前|午後|夕方|[朝昼夜晩]))?"
 )
 _AFTER_DAYS, _YEAR_DAYS = 31, 365.25
 _WEEK_DAYS, _YEARS, _LEAP_DAY = 7, 5, (2, 29)
@@ -204,12 +221,14 @@ def _times(first: date, last: date, zone: tzinfo | None) -> Iterator[tuple[datet
 
 
 def read_periods(text: str, today: date) -> tuple[tuple[Period, ...], str]:
-    """Return the first four periods that a text names, and the text in lower case without the words that name its periods."""
+    """Return the first four periods that a text names, and the text in lower case without the words that name its periods and
+    parts of their days ("evening").
+    """
     found, rest = list[Period](), text.lower().replace("’", "'")
     for pattern in (_ISO, _NUMBERED, _NUMBERED_SHORT, _DAY_FIRST, _MONTH_FIRST, _EAST, _MONTH_ALONE):
         for match in pattern.finditer(rest):
             found += _dated(match, today)
-        rest = pattern.sub(lambda match: " " if _is_month(match) else match[0], rest)
+        rest = pattern.sub(lambda match: _PERIOD if _is_month(match) else match[0], rest)
     for pattern, period_of in (
         (_YEAR_ALONE, _named_year), (_RELATIVE, _relative), (_LAST_WEEKDAY, _latest), (_AGO, _ago), (_ON_WEEKDAY, _on)
     ):  # fmt: skip
@@ -219,8 +238,8 @@ def read_periods(text: str, today: date) -> tuple[tuple[Period, ...], str]:
         matches = [match for match in pattern.finditer(rest) if not (is_here and match[0] == "hier")]
         found += [period_of(match, today) for match in matches]
         for match in reversed(matches):
-            rest = f"{rest[: match.start()]} {rest[match.end() :]}"
-    return tuple(dict.fromkeys(found))[:4], rest
+            rest = f"{rest[: match.start()]}{_PERIOD}{rest[match.end() :]}"
+    return tuple(dict.fromkeys(found))[:4], _PERIOD_WITH_PARTS.sub(" ", rest)
 
 
 def _is_month(match: re.Match[str]) -> bool:

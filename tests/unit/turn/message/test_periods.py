@@ -92,6 +92,9 @@ TODAY = date(2026, 11, 21)
         ("this Sunday", "2026-11-22", "2026-11-22"),
         ("este domingo", "2026-11-22", "2026-11-22"),
         ("esta sexta-feira", "2026-11-20", "2026-11-20"),
+        ("Was war am Dienstagabend?", "2026-11-17", "2026-11-17"),
+        ("am Sonnabendvormittag", "2026-11-14", "2026-11-14"),
+        ("letzten Freitagnachmittag", "2026-11-20", "2026-11-20"),
     ],
 )
 def test_time_in_a_question_is_read_as_days(text: str, first: str, last: str) -> None:
@@ -113,6 +116,7 @@ def test_time_in_a_question_is_read_as_days(text: str, first: str, last: str) ->
         "99.10.2026 and 1.13.2026",
         "on Tuesdays",
         "the last Tuesdays",
+        "am Dienstagabends",
         "on the last Friday of the month",
         "Termin vor Woche 12",
         "Release 3.10. is out",
@@ -174,6 +178,16 @@ def test_period_holds_its_days_and_is_shown_by_them(text: str, days: str, shown:
         ("Was war am 3. Oktober 2026?", "was war am ?"),
         ("昨日何を話しましたか", "何を話しましたか"),
         ("a week ago", ""),
+        ("What happened on Tuesday evening?", "what happened ?"),
+        ("What happened yesterday afternoon?", "what happened ?"),
+        ("Was passierte am Freitagnachmittag?", "was passierte ?"),
+        ("Was passierte gestern Abend?", "was passierte ?"),
+        ("¿Qué pasó el martes por la noche?", "¿qué pasó ?"),
+        ("O que aconteceu ontem à tarde?", "o que aconteceu ?"),
+        ("Que s'est-il passé hier soir ?", "que s'est-il passé ?"),
+        ("What happened on the morning of 3 October?", "what happened on the ?"),
+        ("昨日の夜何を話しましたか", "何を話しましたか"),
+        ("Which evening did we meet last week?", "which evening did we meet ?"),
     ],
 )
 def test_words_that_name_a_period_are_left_out(text: str, rest: str) -> None:

@@ -77,7 +77,7 @@ def test_long_turns_of_the_asked_day_are_recalled_though_nothing_is_like_the_que
 
 def test_message_that_asks_for_no_day_raises_nothing() -> None:
     for question in (
-        asking("What happened yesterday?", score=-1.0),
+        asking("That happened yesterday.", score=-1.0),
         asking("Who lent me the blue ladder in the garden?"),
     ):
         assert of_days(RANKED, question, [texts(*DAYS)]) is RANKED
