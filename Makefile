@@ -1,10 +1,5 @@
 # What runs on a cluster as on one server. The embedded server's own tests, and those that write rows past the triggers of keys, do not.
-ON_CITUS := tests/integration/store/content tests/integration/store/wiki tests/integration/store/ontology \
-	tests/integration/store/tenancy tests/integration/services tests/integration/store/compile \
-	tests/acceptance/turn/test_turn.py tests/acceptance/turn/test_receipts.py tests/acceptance/turn/test_recalled_turns.py \
-	tests/acceptance/turn/test_recent_turns.py tests/acceptance/compiler tests/acceptance/rpc/test_tenant_isolation.py \
-	tests/acceptance/rpc/test_authorization.py tests/acceptance/rpc/test_wiki_isolation.py tests/acceptance/rpc/test_page_tokens.py \
-	tests/acceptance/services tests/acceptance/worker
+ON_CITUS := tests/integration tests/acceptance tests/contract/compiler
 
 # The first Python of 3.11 or newer that can make a virtual environment, or the one that PYTHON names.
 PYTHON ?= $(shell for one in python3.11 python3.12 python3.13 python3; do \
@@ -33,7 +28,8 @@ test-hindsight: install  ## the cases of Hindsight against a real server: instal
 
 test-citus: install  ## the store and the product on the Citus cluster whose coordinator SIDECAR_CITUS_URL names (docs/scaling.md)
 	@test -n "$$SIDECAR_CITUS_URL" || { echo "Name the coordinator with SIDECAR_CITUS_URL; docs/scaling.md says how to make a cluster" >&2; exit 1; }
-	$(BIN)/python -m pytest -q tests/servers/real_citus.py $(ON_CITUS)
+	$(BIN)/python -m pytest -q tests/servers/real_citus.py
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(ON_CITUS)
 
 test-moto: install  ## the cases of S3 and AgentCore events against moto's server: installs it beside, 300 MB
 	$(BIN)/python -m tests.servers moto

@@ -38,9 +38,9 @@ def new_directory() -> Path:
     return (_IN_MEMORY if has_room else Path("/tmp")) / f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
 
 
-def _named(dsn: str, name: str) -> str:
+def named(dsn: str, name: str) -> str:
     """Return the DSN of another database on the run's server."""
-    return cluster.at(dsn, name) if is_cluster() else dsn.replace("@/sidecar?", f"@/{name}?")
+    return cluster.at(dsn, name)
 
 
 def name_of(dsn: str) -> str:
@@ -55,7 +55,7 @@ def is_cluster() -> bool:
 
 @asynccontextmanager
 async def _admin(dsn: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
-    connection = await asyncpg.connect(_named(dsn, "postgres"))
+    connection = await asyncpg.connect(named(dsn, "postgres"))
     try:
         yield connection
     finally:
@@ -75,7 +75,7 @@ async def database_clone(dsn: str, template: str = _TEMPLATE) -> AsyncIterator[s
     name = f"test_{uuid4().hex}"
     async with _admin(dsn) as connection:
         await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
-        yield _named(dsn, name)
+        yield named(dsn, name)
         await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
@@ -94,7 +94,7 @@ async def make_template(dsn: str) -> None:
             return
         await connection.execute("DROP DATABASE IF EXISTS unfinished")
         await connection.execute("CREATE DATABASE unfinished TEMPLATE template0")
-        await migrate(_named(dsn, "unfinished"), ROOT / "migrations")
+        await migrate(named(dsn, "unfinished"), ROOT / "migrations")
         await connection.execute(f"ALTER DATABASE unfinished RENAME TO {_TEMPLATE}")
 
 

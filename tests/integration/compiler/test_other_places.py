@@ -10,6 +10,7 @@ from uuid import uuid4
 import asyncpg
 
 from store.db.migrate import migrate
+from tests.support.databases import named
 from tests.support.places import ROOT
 
 # The embedded Postgres is built without ICU and has no other locales of the system's: these are all that it knows.
@@ -45,7 +46,7 @@ async def test_output_does_not_depend_on_collation_seed_zone_or_locale(
     for collation, settings in every if is_soak else every[:2]:
         name = f"test_{uuid4().hex}"
         await admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8' {collation}")
-        dsn = postgres_server.replace("@/sidecar?", f"@/{name}?")
+        dsn = named(postgres_server, name)
         await migrate(dsn, ROOT / "migrations")
         found.add(await made(dsn, settings))
         await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -288,7 +288,7 @@ async def test_clock_margin_applies_only_to_forgets_of_other_processes(
     await forget(pools)
     own = take(recorder, a_receipt(("memory", "m1"), ended_s=0.5))
     await recorder.wait_written()
-    await fetch(database, "UPDATE forgotten_refs SET dated_by = gen_random_uuid()")
+    await fetch(database, "UPDATE forgotten_refs SET dated_by = $1", uuid4())
     foreign = [take(recorder, a_receipt(("memory", "m1"), ended_s=ended_s)) for ended_s in (1.3, 1.5)]
     await recorder.wait_written()
     assert await is_kept(pools, own)

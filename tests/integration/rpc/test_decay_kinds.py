@@ -309,7 +309,7 @@ async def test_expired_attestation_fails_the_job_without_concatenation(
     elif end == "no model":
         settings = replace(settings, decay_summaries="extractive")
     else:
-        statement = "UPDATE decay_attestations SET expires_at = expires_at + interval '900 days'"
+        statement = "UPDATE decay_attestations SET expires_at = '2999-01-01 00:00:00+00'"
         await fetch(database, statement)
     await ran(pools, clock, settings)
     [done] = await listed(service)

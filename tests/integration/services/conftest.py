@@ -6,14 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.left_out import is_left_out
 from tests.support.store.searches_watched import no_search_after_a_write
 
 
 @pytest.fixture(autouse=True)
-def _runs_on_a_cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    if is_left_out(request.node.nodeid):
-        yield
-        return
+def _runs_on_a_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with no_search_after_a_write(monkeypatch):
         yield

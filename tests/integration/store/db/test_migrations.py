@@ -24,7 +24,7 @@ from store.errors import (
     MigrationFailed,
     ServerUnsuitable,
 )
-from tests.support.databases import database_clone
+from tests.support.databases import database_clone, named
 from tests.support.places import ROOT
 from tests.support.waiting import until
 
@@ -318,6 +318,6 @@ def run_program(name: str, *arguments: str) -> None:
 async def test_missing_database_is_a_clear_error(empty_database: str, tmp_path: Path) -> None:
     folder(tmp_path, "SELECT 1")
     with pytest.raises(DatabaseRefused, match="SQLSTATE 3D000"):
-        await migrate(empty_database.replace("@/test_", "@/no_"), tmp_path)
+        await migrate(named(empty_database, "missing"), tmp_path)
     with pytest.raises(DatabaseUnavailable):
         await migrate("postgresql://postgres@/sidecar?host=/nowhere", tmp_path)

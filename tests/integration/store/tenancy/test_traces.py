@@ -16,6 +16,7 @@ from store.db.postgres import Pools, PoolsConfig, open_pools, scoped, tenant_sco
 from store.scope import Scope
 from store.tenancy import tenants, traces
 from tests.support.compiler.compiling import NOW
+from tests.support.databases import named
 from tests.support.places import ROOT
 
 SCOPE = Scope(UUID(int=1), UUID(int=2))
@@ -26,7 +27,7 @@ async def plain(postgres_server: str) -> AsyncIterator[Pools]:
     """Pools on a database with the locale C, as `initdb --no-locale` makes them."""
     name, admin = f"plain_{uuid4().hex}", await asyncpg.connect(postgres_server)
     await admin.execute(f"CREATE DATABASE {name} LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0")
-    dsn = postgres_server.replace("@/sidecar?", f"@/{name}?")
+    dsn = named(postgres_server, name)
     await migrate(dsn, ROOT / "migrations")
     pools = await open_pools(dsn, PoolsConfig(turn_connections=1, background_connections=2))
     yield pools
