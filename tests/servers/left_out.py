@@ -21,7 +21,7 @@ LEFT_OUT = {
     "acceptance/services/test_canaries.py": _FILES,
     "integration/compiler/job/test_batches.py::test_search_index_has_no_pending_entries_after_a_job": _PENDING,
     "integration/rpc/test_forgetting.py::test_purge_outlasts_the_time_limit_that_the_server_sets_for_statements": _PURGE,
-    "integration/rpc/test_forgetting.py::test_purge_waits_for_a_session_that_may_see_what_was_deleted": _PURGE,
+    "integration/rpc/test_forgetting.py::test_purge_waits_for_a_session_that_may_see_deleted_rows": _PURGE,
     "integration/store/db/test_database_errors.py::test_unreachable_server_is_a_clear_error": _ADDRESS,
     "integration/store/db/test_ordinary_users.py": _EMBEDDED,
     "integration/store/embedded": _EMBEDDED,

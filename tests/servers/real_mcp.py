@@ -91,7 +91,7 @@ async def test_a_wrong_call_is_an_error_and_the_next_one_works(tools: McpTools) 
     assert (await tools.call("get-sum", {"a": 1, "b": 2})).found == ("The sum of 1 and 2 is 3.",)
 
 
-async def test_a_server_that_tells_its_variables_does_not_tell_our_secret(tools: McpTools) -> None:
+async def test_secret_is_removed_from_a_tool_that_prints_its_variables(tools: McpTools) -> None:
     told = await asked(tools, "get-env", search_safe=frozenset({"get-env"}))
     assert told.items
     assert CANARY not in str(told)

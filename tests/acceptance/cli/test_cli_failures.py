@@ -245,7 +245,7 @@ def test_ctrl_c_ends_the_command_without_a_traceback(tmp_path: Path) -> None:
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else given,
 )
-def test_wrong_usage_says_what_is_meant_in_json_too(
+def test_wrong_usage_suggests_the_command_in_json_too(
     arguments: list[str], kind: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == 2

@@ -258,7 +258,7 @@ run(sys.argv[1:])
     assert [one.suffix for one in folder.iterdir()] == [".part"]
 
 
-async def test_what_moves_between_pages_of_a_list_is_neither_lost_nor_twice(client: Sidecar) -> None:
+async def test_value_that_moves_between_pages_of_a_list_is_exported_once(client: Sidecar) -> None:
     """Thread 0 and memory 0 would come last, and are written to, hence first, while the first page is being read."""
     mara = acting(client, "mara")
 
@@ -314,7 +314,7 @@ async def test_thread_or_page_that_vanishes_after_it_was_listed_is_left_out(site
     assert lines[-1]["pages"] == len(slugs)
 
 
-async def test_cut_off_export_is_imported_as_far_as_it_goes_and_told(
+async def test_cut_off_export_is_imported_in_part_and_reported(
     client: Sidecar, command: Command, tmp_path: Path
 ) -> None:
     await asyncio.to_thread(fill, acting(client, "mara"))

@@ -56,7 +56,7 @@ async def audited(site: Site, method: str) -> list[tuple[str, str]]:
     return [(one.role, one.outcome) for one in answer.entries if one.method.endswith(method)]
 
 
-async def test_admin_renames_and_merges_pages_and_takes_it_back(desk: Site) -> None:
+async def test_admin_renames_and_merges_pages_and_undoes_both(desk: Site) -> None:
     async with browser(desk, admin=True) as admin:
         assert "Lola&#39;s Kitchen" in (await post(admin, f"{LOLA}/rename", title="Lola's Kitchen")).text
         shown = await post(admin, f"{SUERTE}/merge", into="Lola's Kitchen")

@@ -191,7 +191,7 @@ def test_every_process_reads_the_writes_of_another(family: Family, tmp_path: Pat
         assert [turn.text for turn in other.list_turns(thread_id="t1").values] == ["Hello?"]
 
 
-def test_killed_process_is_missed_by_no_caller_and_comes_back(family: Family) -> None:
+def test_killed_process_fails_no_call_and_is_restarted(family: Family) -> None:
     before = family.processes()
     with family.client() as client:
         for _ in range(4):
@@ -241,7 +241,7 @@ def test_killed_supervisor_leaves_no_process_behind(migrated_template: str, tmp_
         assert not directory.exists()
 
 
-def test_process_that_cannot_be_begun_again_spares_the_others_and_comes_back(
+def test_process_that_cannot_restart_leaves_the_others_serving_and_is_retried(
     migrated_template: str, tmp_path: Path
 ) -> None:
     python = tmp_path / "python"

@@ -182,7 +182,7 @@ async def test_renewed_certificate_and_authority_are_used_by_new_connections(
     assert told == ["tls_files_read", "tls_files_kept", "tls_files_kept", "tls_files_read", "tls_certificate_not_valid"]
 
 
-async def test_caller_whose_connection_fails_is_told_why(settings: Settings, tmp_path: Path) -> None:
+async def test_failed_connection_is_reported_with_its_cause(settings: Settings, tmp_path: Path) -> None:
     authority, stranger = Authority(), Authority()
     key, certificate = authority.issue(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
     files: dict[str, Any] = {name: tmp_path / name for name in ("tls_cert", "tls_key", "tls_client_ca")}

@@ -85,7 +85,7 @@ async def test_forgetting_an_owner_is_logged_and_removes_its_ids_from_the_log(si
     ]
 
 
-async def test_id_that_no_table_holds_takes_no_entry_out_of_the_log(site: Site) -> None:
+async def test_unstorable_id_removes_no_entry_from_the_log(site: Site) -> None:
     admin = site.caller(admin=True)
     await admin.PutAgent(admin_pb2.PutAgentRequest(agent_id="planner"))
     await refusal(admin.GetMemory(memory_pb2.GetMemoryRequest(owner_id="mara", memory_id="m\0\n1")))
@@ -104,7 +104,7 @@ async def test_call_does_not_wait_for_its_audit_entry(site: Site) -> None:
     assert len(await entries(site, SET_UP + 50)) == SET_UP + 50
 
 
-async def test_console_logs_what_an_admin_reads_and_nothing_of_an_agent(desk: Site) -> None:
+async def test_console_audits_an_admins_reads_and_none_of_an_agents(desk: Site) -> None:
     await fill(desk)
     async with browser(desk) as client:
         await client.get("/turns")

@@ -93,7 +93,7 @@ async def test_forgotten_memory_removes_its_quotes_and_proposals(site: Site) -> 
     assert not {"tavern", "runs"} & set(items(left))
 
 
-async def test_forgotten_owner_takes_quotes_and_proposals_while_scans_run(site: Site) -> None:
+async def test_forgetting_an_owner_deletes_quotes_and_proposals_while_scans_run(site: Site) -> None:
     await retained(site, SAID)
     admin = site.caller("acme", admin=True)
     await scanned(admin)

@@ -95,7 +95,7 @@ async def found(caller: Caller, message: str, **fields: str) -> tuple[set[str], 
         ("Was war am 3.10.2026?", "2026-10-03", {TOLD[1][1]}),
     ],
 )
-async def test_question_for_a_day_finds_what_stands_on_it(
+async def test_question_for_a_day_finds_the_texts_of_that_day(
     world: tuple[Site, Now, Caller], message: str, days: str, texts: set[str]
 ) -> None:
     _, _, caller = world

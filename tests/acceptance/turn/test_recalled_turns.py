@@ -135,7 +135,7 @@ async def test_memory_is_dropped_for_the_visible_turns_it_was_drawn_from(site: S
     [(None, "no embedder is set up"), (Refuse(), "failed"), (Late(Gate(), Say("never")), "did not answer in time")],
     ids=["none", "failing", "hanging"],
 )
-async def test_without_vectors_recall_goes_by_words_and_is_reported(
+async def test_without_vectors_recall_is_by_words_and_reported(
     database: str, tmp_path: Path, embeds: Behaviour | None, why: str
 ) -> None:
     with model_server() as provider:

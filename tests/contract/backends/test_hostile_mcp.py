@@ -209,7 +209,7 @@ async def test_structured_answer_beside_a_blank_text_is_its_text() -> None:
     await tools.close()
 
 
-async def test_embedded_text_is_a_text_and_what_has_none_is_noted() -> None:
+async def test_embedded_text_is_used_and_results_without_text_are_noted() -> None:
     tools = process_that("resource")
     answer = await tools.call("search", {})
     assert answer.found == ("Berth 12",)

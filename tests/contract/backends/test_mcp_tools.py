@@ -209,7 +209,7 @@ async def test_missing_program_is_unavailable() -> None:
 @pytest.mark.parametrize(
     ("does", "told"), [("raise SystemExit(7)", "with status 7"), ("import os; os.kill(os.getpid(), 9)", "by signal 9")]
 )
-async def test_end_of_a_process_that_does_not_start_is_told(does: str, told: str) -> None:
+async def test_end_of_a_process_that_does_not_start_is_reported(does: str, told: str) -> None:
     """Its standard error is discarded, so this is all that an operator learns about wrong arguments."""
     async with asked(McpServer((sys.executable, "-c", does))) as tools:
         with pytest.raises(BackendUnavailable, match=f"its process ended {told}"):

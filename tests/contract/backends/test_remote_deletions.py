@@ -83,7 +83,7 @@ async def test_hindsight_document_named_by_dots_is_not_taken_for_the_bank(
     assert len(texts(fake)) == 3
 
 
-async def test_a_single_unit_of_hindsight_is_taken_out_of_recall_and_the_outcome_says_that_it_stays_there(
+async def test_single_unit_of_hindsight_is_withdrawn_and_the_outcome_says_so(
     fake: FakeHindsight, hindsight: HindsightForgetting
 ) -> None:
     named = next(unit["id"] for unit in fake.units[str(OWNER)] if unit["text"] == "Otto has a boat.")
@@ -106,7 +106,7 @@ async def test_hindsight_forgets_a_span_with_documents_that_lie_in_it_whole(
     assert texts(fake) == ["Otto likes rum."]
 
 
-async def test_an_observation_goes_with_the_facts_it_was_drawn_from(
+async def test_observation_is_withdrawn_with_the_facts_it_was_drawn_from(
     fake: FakeHindsight, hindsight: HindsightForgetting
 ) -> None:
     [*_, fact] = fake.units[str(OWNER)]
@@ -207,7 +207,7 @@ async def test_agentcore_deletes_the_events_of_a_thread_and_says_that_its_record
     assert (await agentcore.forget(OWNER, RemoteTarget("thread", "no session!"))).state is RemoteState.NOTHING
 
 
-async def test_agentcore_deletes_what_lies_in_a_span(aws: Aws, agentcore: AgentCoreForgetting) -> None:
+async def test_agentcore_deletes_the_records_in_a_span(aws: Aws, agentcore: AgentCoreForgetting) -> None:
     script(aws, event(1), event(2, days=5))
     span = RemoteTarget("span", since=NOW + timedelta(days=5), until=NOW + timedelta(days=6))
     assert (await agentcore.forget(OWNER, span)).count == 2

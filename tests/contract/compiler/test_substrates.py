@@ -99,7 +99,7 @@ async def test_everything_written_is_read_once_and_in_order(case: Case) -> None:
     assert (await case.substrate.changed_after(SCOPE, cursor, limit=3)).memories == ()
 
 
-async def test_edited_memory_comes_again_after_the_cursor(case: Case) -> None:
+async def test_edited_memory_is_fed_again_after_the_cursor(case: Case) -> None:
     await case.write("m0", "Before.")
     await case.write("m1", "Other.")
     cursor = (await case.substrate.changed_after(SCOPE, "", limit=9)).cursor

@@ -248,7 +248,7 @@ async def test_waiting_for_the_database_opens_no_breaker() -> None:
         assert (report.status, report.reason) == (Status.TIMEOUT, "no connection by the turn's deadline")
 
 
-async def test_query_that_never_began_is_told_so_though_it_ignores_its_cancellation() -> None:
+async def test_query_that_never_began_is_reported_so_though_it_ignores_its_cancellation() -> None:
     release = asyncio.Event()
 
     class Stubborn(Queued):

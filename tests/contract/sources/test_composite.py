@@ -327,7 +327,7 @@ async def test_unusable_result_of_a_backend_costs_neither_its_others_nor_the_bui
     assert why in answer.failures[0]
 
 
-async def test_unusable_results_of_one_tenant_rest_nobody_elses_source() -> None:
+async def test_unusable_results_of_one_tenant_open_no_other_tenants_breaker() -> None:
     (bad,) = (await bringing("bad").do()).items
 
     async def do() -> SourceAnswer:

@@ -78,7 +78,7 @@ def test_lines_are_written_in_their_order(reader: TextIO, log: logging.Logger) -
     assert [line.get("number") for line in lines_of(reader, until="end")] == [*range(SOME), None]
 
 
-def test_reader_that_stalls_delays_nothing_and_is_told_how_many_lines_it_missed(
+def test_stalled_log_reader_delays_nothing_and_gets_the_number_of_dropped_lines(
     reader: TextIO, log: logging.Logger
 ) -> None:
     for _ in range(MANY):
@@ -91,7 +91,7 @@ def test_reader_that_stalls_delays_nothing_and_is_told_how_many_lines_it_missed(
     assert lines[-1]["count"] + seen == MANY
 
 
-def test_reader_that_is_gone_is_missed_by_nobody(pipe: tuple[int, int], log: logging.Logger) -> None:
+def test_closed_log_reader_stops_nothing(pipe: tuple[int, int], log: logging.Logger) -> None:
     os.close(pipe[0])
     for _ in range(SOME):
         log.info("said", extra={"text": LONG})

@@ -55,7 +55,7 @@ async def test_empty_schema_needs_migrating(empty_database: str, tmp_path: Path)
     assert (found["migrations"].is_well, found["migrations"].fix) == (False, "run `sidecar migrate`")
 
 
-async def test_user_without_the_roles_is_told_to_be_granted_them(database: str, tmp_path: Path) -> None:
+async def test_user_without_the_roles_gets_the_grant_to_run(database: str, tmp_path: Path) -> None:
     connection = await asyncpg.connect(database)
     await connection.execute("CREATE ROLE outsider LOGIN; GRANT SELECT ON schema_migrations TO outsider")
     found = await findings(database.replace("//postgres@", "//outsider@"), tmp_path)
@@ -95,7 +95,7 @@ async def test_each_problem_is_named_with_its_fix(tmp_path: Path, database: str)
     assert "SIDECAR_WORKSPACE_ROOT" in away["workspaces"].fix
 
 
-async def test_pools_larger_than_the_server_are_told_unless_a_pooler_is_in_between(
+async def test_pools_larger_than_the_server_are_reported_unless_there_is_a_pooler(
     database: str, tmp_path: Path
 ) -> None:
     large = {"SIDECAR_TURN_POOL_SIZE": "900"}
@@ -110,7 +110,7 @@ async def test_pools_larger_than_the_server_are_told_unless_a_pooler_is_in_betwe
     ("hours", "is_well", "needs_renewing"),
     [((-1, 24 * 90), True, False), ((-1, 24), True, True), ((-2, -1), False, True)],
 )
-async def test_certificate_that_expires_is_told_before_it_does(
+async def test_certificate_is_reported_before_it_expires(
     database: str, tmp_path: Path, hours: tuple[int, int], *, is_well: bool, needs_renewing: bool
 ) -> None:
     key, certificate = Authority().issue(x509.DNSName("sidecar"), hours=hours)

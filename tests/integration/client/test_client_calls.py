@@ -224,7 +224,7 @@ def test_a_document_of_32_mib_can_be_sent(service: Service) -> None:
     assert service.requests[0].content == content
 
 
-def test_request_above_the_limit_is_told_as_too_large_and_not_as_worth_a_retry(service: Service) -> None:
+def test_request_above_the_limit_is_reported_as_too_large_and_not_as_retryable(service: Service) -> None:
     with (
         Sidecar(service.target, "t") as sidecar,
         pytest.raises(RequestUnusable, match="larger than 48 MiB; send") as told,
@@ -234,7 +234,7 @@ def test_request_above_the_limit_is_told_as_too_large_and_not_as_worth_a_retry(s
     assert service.calls == []
 
 
-def test_answer_above_the_limit_is_told_as_too_large_and_not_as_worth_a_retry(service: Service) -> None:
+def test_answer_above_the_limit_is_reported_as_too_large_and_not_as_retryable(service: Service) -> None:
     service.answer = lambda request, context: context_pb2.ListThreadsResponse(next_page_token="x" * (49 << 20))
     with (
         Sidecar(service.target, "t", stance=Stance(deadline_s=60)) as sidecar,

@@ -46,7 +46,7 @@ def calls_by_process(figures: Figures) -> dict[str, float]:
     }
 
 
-async def test_metrics_of_all_processes_stand_on_one_page(stack: AsyncExitStack, tmp_path: Path) -> None:
+async def test_one_page_has_the_metrics_of_all_processes(stack: AsyncExitStack, tmp_path: Path) -> None:
     for name, calls in (("1", 3), ("2", 5)):
         await serve_report(stack, tmp_path / f"{name}.sock", impairments(), counted(calls))
     members, own = SiblingProcesses(tmp_path), counted(1)
@@ -73,7 +73,7 @@ async def test_silent_process_is_absent_and_its_counters_do_not_fall(stack: Asyn
     assert members.joined(impairments()).sources() == [], "what it told is not known any more"
 
 
-async def test_what_fails_in_any_process_is_told(stack: AsyncExitStack, tmp_path: Path) -> None:
+async def test_failure_in_any_process_is_reported(stack: AsyncExitStack, tmp_path: Path) -> None:
     failing = impairments("memory", backends={"kb": True}, embedder="its files are missing")
     await serve_report(stack, tmp_path / "1.sock", impairments(), Figures())
     await serve_report(stack, tmp_path / "2.sock", failing, Figures())

@@ -86,7 +86,7 @@ async def log_of(database: str) -> list[tuple[int, str, datetime]]:
     return [tuple(row) for row in rows]
 
 
-async def test_old_batches_go_and_what_later_compiles_and_the_operator_need_stays(pools: Pools, database: str) -> None:
+async def test_old_batches_are_deleted_except_those_that_are_still_needed(pools: Pools, database: str) -> None:
     last = await grown(pools, days=4)
     before, wiki = await log_of(database), await wiki_of(pools)
     cut = last - timedelta(hours=12)

@@ -63,7 +63,7 @@ async def counts(database: str) -> tuple[int, ...]:
         (Retention(0, 0, 0, 0), (6, 6, 6)),
     ],
 )
-async def test_each_kind_goes_after_its_own_days_and_0_keeps_it(
+async def test_each_kind_is_deleted_after_its_own_days_and_0_keeps_it(
     pools: Pools, database: str, kept: Retention, left: tuple[int, ...]
 ) -> None:
     await assembled(pools, 1, 50, 200)

@@ -67,7 +67,7 @@ async def test_list_of_pages_leads_on_and_ids_that_lead_nowhere_say_so(service: 
     assert {one.status for one in onward.details} == {pb.DETAIL_STATUS_FOUND}
 
 
-async def test_relation_is_told_from_both_ends_with_its_memories(service: BrainService, pools: Pools) -> None:
+async def test_relation_is_returned_from_both_ends_with_its_memories(service: BrainService, pools: Pools) -> None:
     said = TypedEdge("located_in")
     stated = WriteLink(LOLA, AUSTIN, LinkKind.REFERENCE, LinkOrigin.DETERMINISTIC, "rule", "m1", said)
     by_hand = WriteLink(LOLA, AUSTIN, LinkKind.REFERENCE, LinkOrigin.MANUAL, "manual", "", TypedEdge("owns"))
@@ -82,7 +82,7 @@ async def test_relation_is_told_from_both_ends_with_its_memories(service: BrainS
     assert told == [[("located_in", False, "Austin, Texas", ["m1"])], [("located_in", True, "Casa Lola", ["m1"])]]
 
 
-async def test_statement_of_a_forgotten_memory_is_not_told(service: BrainService, pools: Pools) -> None:
+async def test_statement_of_a_forgotten_memory_is_not_returned(service: BrainService, pools: Pools) -> None:
     (hit,) = (await ask(service, query="Franklin Barbecue", limit=1)).hits
     async with scoped(pools.background, SCOPE) as connection:
         await memories.forget_all(connection, SCOPE, ["m2"])

@@ -84,7 +84,7 @@ async def known(pools: Pools) -> set[str]:
         return {one.memory_id for one in await memories.page(connection, SCOPE, limit=100)}
 
 
-async def test_thread_goes_with_the_memories_drawn_from_it(pools: Pools, service: MemoryService) -> None:
+async def test_thread_is_forgotten_with_the_memories_drawn_from_it(pools: Pools, service: MemoryService) -> None:
     turn_ids = await say(pools, a_turn("u0", "I never eat nuts."), a_turn("u1", "And I like rain."))
     await say(pools, a_turn("u0", "Something else."), thread_id="other")
     await retain(pools, NewMemory("No nuts.", "drawn", turn_ids=(turn_ids[0],)), NewMemory("Likes tea.", "kept"))
@@ -99,7 +99,7 @@ async def test_thread_goes_with_the_memories_drawn_from_it(pools: Pools, service
     assert not again.turn_ids
 
 
-async def test_memory_that_names_its_turn_in_upper_case_goes_with_the_thread(
+async def test_memory_that_names_its_turn_in_upper_case_is_forgotten_with_the_thread(
     pools: Pools, service: MemoryService
 ) -> None:
     (turn_id,) = await say(pools, a_turn("u0", "I never eat nuts."))
@@ -107,7 +107,7 @@ async def test_memory_that_names_its_turn_in_upper_case_goes_with_the_thread(
     assert list((await forget(service, thread_id="t")).memory_ids) == ["drawn"]
 
 
-async def test_turn_that_is_said_while_its_thread_is_forgotten_goes_too(
+async def test_turn_that_is_written_while_its_thread_is_forgotten_is_forgotten(
     pools: Pools, service: MemoryService, database: str
 ) -> None:
     await say(pools, a_turn("u0", "I never eat nuts."))
@@ -123,7 +123,7 @@ async def test_turn_that_is_said_while_its_thread_is_forgotten_goes_too(
         assert await storage.stored_bytes(connection, SCOPE) == 0
 
 
-async def test_turn_that_is_being_said_when_its_thread_is_forgotten_goes_too(
+async def test_turn_that_is_being_written_when_its_thread_is_forgotten_is_forgotten(
     pools: Pools, service: MemoryService, database: str
 ) -> None:
     await say(pools, a_turn("u0", "I never eat nuts."))
@@ -369,7 +369,7 @@ async def is_purged(database: str) -> bool:
     return not report.left and not report.busy
 
 
-async def test_purge_waits_for_a_session_that_may_see_what_was_deleted(
+async def test_purge_waits_for_a_session_that_may_see_deleted_rows(
     pools: Pools, service: MemoryService, database: str
 ) -> None:
     await retain(pools, NewMemory("My code is 4417.", "m1"))

@@ -121,7 +121,7 @@ async def test_edge_against_the_ontology_is_refused_with_the_reason(service: Wik
     assert [one.alias for one in held.mentions] == ["Chef João"]
 
 
-async def test_edge_stated_by_two_at_once_stands_once_and_is_taken_back_once(service: WikiService) -> None:
+async def test_edge_stated_twice_at_once_is_stored_once_and_deleted_once(service: WikiService) -> None:
     await asyncio.gather(*(service.write_edge(pb.WriteEdgeRequest(**EDGE), an_admin()) for _ in range(4)))
     assert len((await query(service, "casa-lola", {})).paths) == 1
     asked = pb.DeleteEdgeRequest(**EDGE)

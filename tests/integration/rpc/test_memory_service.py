@@ -82,7 +82,7 @@ async def test_memory_survives_a_round_trip(service: MemoryService) -> None:
     assert (again.created_count, again.updated_count) == (0, 0)
 
 
-async def test_write_reports_what_became_of_its_compile_request(service: MemoryService, pools: Pools) -> None:
+async def test_write_reports_the_outcome_of_its_compile_request(service: MemoryService, pools: Pools) -> None:
     async def outcome(text: str) -> str:
         answer = await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text=text))
         return NotifyOutcome.Name(answer.compile_outcome).removeprefix("NOTIFY_OUTCOME_")

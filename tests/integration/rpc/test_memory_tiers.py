@@ -130,7 +130,7 @@ async def test_confidence_out_of_range_is_refused_by_name(service: MemoryService
     assert "memories[0].confidence" in await refused_field(service.retain(request, an_agent()))
 
 
-async def test_status_change_takes_a_feed_number_is_recorded_and_keeps_confidence(
+async def test_status_change_gets_a_feed_number_is_recorded_and_keeps_confidence(
     service: MemoryService, pools: Pools
 ) -> None:
     await retain(service, pb.NewMemory(memory_id="m1", text="Likes jazz.", status=CANDIDATE, confidence=0.3))
@@ -200,7 +200,7 @@ async def test_pinned_candidate_is_still_shown_as_unconfirmed(service: MemorySer
     assert headers["memory:m2"] == ""
 
 
-async def test_wiki_drops_a_memory_that_is_rejected_and_takes_it_back_when_accepted(pools: Pools) -> None:
+async def test_wiki_drops_a_rejected_memory_and_compiles_it_again_when_accepted(pools: Pools) -> None:
     clock, engine = Clock(NOW), engine_on(pools)
     service = Memories(pools, now=clock)
     await write(pools, journal(6))

@@ -162,7 +162,7 @@ async def test_end_follows_the_newer_memorys_start_and_never_the_order_of_arriva
     assert await until(service, "lisbon") == MARCH + timedelta(9)
 
 
-async def test_writers_own_end_stands_unless_a_memory_ended_it_earlier(service: MemoryService) -> None:
+async def test_writers_own_end_holds_unless_a_memory_ended_it_earlier(service: MemoryService) -> None:
     end = MARCH + timedelta(30)
     await moved(service)
     await retain(service, pb.NewMemory(memory_id="lisbon", text="Lives in Lisbon.", valid_until_time=at(end)))

@@ -150,7 +150,7 @@ async def test_unknown_page_is_not_found_and_an_impossible_name_is_refused(servi
         assert await refused_field(get(service, named)) == "page"
 
 
-async def test_archived_page_keeps_its_names_until_an_active_one_takes_them(service: WikiService) -> None:
+async def test_archived_page_keeps_its_names_until_an_active_one_gets_them(service: WikiService) -> None:
     await service.archive_page(pb.ArchivePageRequest(page="lola", **ANN), an_admin())
     for named in ("casa-lola", "Lola", LOLA.path):
         assert (await get(service, named)).page.status == pb.PAGE_STATUS_ARCHIVED, named
@@ -338,7 +338,7 @@ async def test_archived_page_is_hidden_and_has_no_links_to_it(service: WikiServi
     assert (await get(service, LOLA.path)).sections, "its rows stay"
 
 
-async def test_deleted_page_takes_its_rows_along_and_leaves_no_link(service: WikiService, pools: Pools) -> None:
+async def test_deleting_a_page_deletes_its_rows_and_leaves_no_link(service: WikiService, pools: Pools) -> None:
     for _ in range(2):
         await service.delete_page(pb.DeletePageRequest(page=AUSTIN.path, **ANN), an_admin())
     assert isinstance(await refused(get(service, AUSTIN.path)), NotFound)
@@ -426,7 +426,7 @@ async def test_concurrent_acts_run_one_after_another(service: WikiService) -> No
     assert {alias.display for alias in (await get(service, "lola")).aliases} >= set(names)
 
 
-async def test_held_types_are_listed_with_their_reason_and_pages_tell_their_type(
+async def test_held_types_are_listed_with_their_reason_and_pages_show_their_type(
     service: WikiService, pools: Pools
 ) -> None:
     wanted = Ontology(1, (EntityType("grill", "Grill"), EntityType("diner", "Diner", lifecycle=Lifecycle.DEPRECATED)))

@@ -128,7 +128,7 @@ async def test_dry_run_of_a_forgetting_changes_nothing_in_the_brain(world: Brain
     assert set(await world.texts()) == {"m1"}
 
 
-async def test_forgotten_owner_takes_every_copy(world: BrainWorld) -> None:
+async def test_forgetting_an_owner_deletes_every_copy(world: BrainWorld) -> None:
     await world.rule()
     await world.say(ANN, "m1", f"Priya Raman owns {CANARY}.")
     await world.say(BOB, "b1", "Priya Raman runs the Helios office.")
@@ -173,7 +173,7 @@ async def test_copy_follows_an_edit_by_a_supersession(world: BrainWorld) -> None
     assert await world.texts() == {"m1": "The gate code is 9921."}
 
 
-async def test_withdrawn_rule_takes_its_copies_unless_another_releases_them(world: BrainWorld) -> None:
+async def test_withdrawing_a_rule_deletes_its_copies_unless_another_releases_them(world: BrainWorld) -> None:
     first, _ = await world.rule(), await world.rule("facts", memory_types=("fact",))
     await world.say(ANN, "m1", "The office of Helios is in Lisbon.")
     await world.say(ANN, "m2", "Ann likes short meetings.", memory_type="preference")

@@ -105,7 +105,7 @@ async def test_removed_text_of_a_document_leaves_in_the_same_transaction(world: 
         assert not await traces.rows_holding(connection, THERE, "Porto")
 
 
-async def test_withdrawn_rule_takes_the_documents_with_their_pages(world: BrainWorld) -> None:
+async def test_withdrawing_a_rule_deletes_the_documents_with_their_pages(world: BrainWorld) -> None:
     await world.write("offices.md", OFFICE)
     await world.write("people.md", PEOPLE)
     rule = await world.rule("docs", knowledge_base="handbook")
@@ -118,7 +118,7 @@ async def test_withdrawn_rule_takes_the_documents_with_their_pages(world: BrainW
     assert not await world.brain.pages(TENANT, limit=10)
 
 
-async def test_document_is_held_by_what_a_user_said_until_it_is_released_for_a_reason(world: BrainWorld) -> None:
+async def test_document_that_contradicts_a_user_is_held_until_released_for_a_reason(world: BrainWorld) -> None:
     await world.write("gate.md", "The gate code of the Helios office is 4417.")
     await world.rule()
     await world.say(ANN, "m1", "The gate code of the Helios office is 9921.")

@@ -65,7 +65,7 @@ async def test_budget_counts_the_cost_of_compiles(
 @pytest.mark.parametrize(
     ("period", "begins"), [("day", datetime(2026, 2, 28, tzinfo=UTC)), ("month", datetime(2026, 2, 1, tzinfo=UTC))]
 )
-async def test_spending_after_the_last_check_of_a_period_is_told_in_the_next(
+async def test_spending_after_the_last_check_of_a_period_raises_its_alert_in_the_next(
     pools: Pools, period: str, begins: datetime
 ) -> None:
     scope, clock = Scope(TENANT, owner_uuid("mara")), [datetime(2026, 2, 28, 23, 59, 40, tzinfo=UTC)]

@@ -97,7 +97,7 @@ async def test_brain_without_rules_or_switched_off_is_not_queried(world: BrainWo
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-async def test_broken_brain_takes_nothing_from_the_owners_answer(world: BrainWorld, pools: Pools, hangs: bool) -> None:
+async def test_broken_brain_leaves_the_owners_answer_unchanged(world: BrainWorld, pools: Pools, hangs: bool) -> None:
     own = await MemorySource(pools.turn).find(asking("Who runs Helios?"), BOB, LIMITS)
     limits = SourceLimits(top_k=20, lead_lines=3, deadline_s=0.2 if hangs else 30.0)
     answer = await found(Broken(MemorySource(pools.turn), hangs), pools, BOB, limits)

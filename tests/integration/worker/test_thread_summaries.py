@@ -79,7 +79,7 @@ def said(number: int, text: str, role: str = "user") -> OlderTurn:
     return OlderTurn(UUID(int=number), number, role, "", text)
 
 
-def test_a_summary_keeps_its_bound_and_lets_the_least_telling_go() -> None:
+def test_summary_stays_within_its_bound_and_drops_the_least_informative_lines() -> None:
     small = [said(n, f"It was said once more that all of it {'x' * 100} was nice") for n in range(2, 200)]
     text, turn_ids = rolled("", (), [said(1, "Anna moved to Lisbon on 4 May 2021 with Bruno."), *small])
     assert len(text) <= MAX_CHARS

@@ -41,7 +41,7 @@ READ = [
 ]
 
 
-def test_graphml_is_what_networkx_reads_and_what_it_writes_is_read() -> None:
+def test_graphml_is_exchanged_with_networkx_both_ways() -> None:
     written = to_graphml(EDGES)
     graph = nx.read_graphml(io.BytesIO(written.encode()), force_multigraph=True)
     assert graph.nodes["/wiki/entity/maria"]["title"] == "Maria"
@@ -54,7 +54,7 @@ def test_graphml_is_what_networkx_reads_and_what_it_writes_is_read() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")  # its own reader uses what it deprecates
-def test_jsonld_is_what_rdflib_reads_and_what_it_writes_is_read() -> None:
+def test_jsonld_is_exchanged_with_rdflib_both_ways() -> None:
     written = to_jsonld(EDGES)
     graph = rdflib.Graph().parse(data=written, format="json-ld")
     vocabulary = rdflib.Namespace("urn:context-sidecar:vocabulary:")
@@ -89,7 +89,7 @@ BOMB = (
                              "valid_from": "yesterday"}]}).encode()],
     ids=lambda one: repr(one[:30]),
 )  # fmt: skip
-def test_file_that_holds_no_graph_is_refused_with_what_to_send(content: bytes) -> None:
+def test_file_without_a_graph_is_refused_with_the_fix(content: bytes) -> None:
     with pytest.raises(UnreadableGraph, match="sidecar graph export"):
         read_graph(content)
 

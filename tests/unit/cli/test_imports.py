@@ -73,7 +73,7 @@ def every_import(test: Callable[..., None]) -> Callable[..., None]:
 
 
 @every_import
-def test_ctrl_c_tells_what_is_stored(importing: Callable[..., Any], noun: str) -> None:
+def test_ctrl_c_reports_the_stored_amount(importing: Callable[..., Any], noun: str) -> None:
     for at, stored in ((1, "nothing"), (3, f"1,000 of 1,200 {noun}")):
         with pytest.raises(Interrupted) as ended:
             importing(KeyboardInterrupt(), at)
@@ -82,7 +82,7 @@ def test_ctrl_c_tells_what_is_stored(importing: Callable[..., Any], noun: str) -
 
 
 @every_import
-def test_failing_call_tells_what_is_stored_if_anything_is(
+def test_failing_call_reports_the_stored_amount_if_any(
     importing: Callable[..., Any], noun: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for at, told in ((1, ""), (3, f"Stored so far: 1,000 of 1,200 {noun}. {AGAIN}\n")):
@@ -126,7 +126,7 @@ def many(tmp_path: Path, line: str) -> Path:
 
 
 @pytest.mark.parametrize("name", IMPORTS)
-def test_refused_value_is_told_and_the_others_are_stored(name: str, tmp_path: Path) -> None:
+def test_refused_value_is_reported_and_the_others_are_stored(name: str, tmp_path: Path) -> None:
     imported, line, _ = IMPORTS[name]
     client = Refusing("number 1007")
     tally = imported(CommandSession(cast("Sidecar", client), Voice(is_json=False)), many(tmp_path, line))

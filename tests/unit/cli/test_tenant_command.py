@@ -41,7 +41,7 @@ def test_rows_of_all_calls_are_counted_until_nothing_is_left(capsys: pytest.Capt
     assert capsys.readouterr().err == ""
 
 
-def test_wait_after_the_revocation_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wait_after_the_revocation_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
     own = DeletedTenant({"audit_entries": 1}, False, ())
     done, *_, left = after(own, own, DeletedTenant({}, False, ()), DeletedTenant({"audit_entries": 1}, True, ()))
     assert (done.complete, left) == (True, 0)

@@ -164,7 +164,7 @@ def test_chain_of_jobs_is_shown_as_one() -> None:
     assert len(list(drawing.job(ran()))) == 1
 
 
-def test_job_tells_what_its_plans_had_to_leave_out() -> None:
+def test_job_shows_the_items_that_its_plans_left_out() -> None:
     counts = ({"unknown_memory": 3}, {"unknown_memory": 1, "page_without_name": 2})
     chain = [CompileJob("j", "succeeded", "admin", 1, 0, "", "", {"rejections": one}) for one in counts]
     assert list(drawing.job(chain[1], chain[:1]))[-1] == (
@@ -195,7 +195,7 @@ def test_only_the_first_of_many_skipped_records_are_shown() -> None:
     assert last.startswith("25 refused: correct them")
 
 
-def test_a_job_and_an_audit_entry_are_listed_with_what_names_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_job_and_audit_entry_are_listed_with_their_ids(capsys: pytest.CaptureFixture[str]) -> None:
     job_id, owner, method = str(uuid4()), str(uuid4()), "sidecar.v1.ContextService/AssembleContext"
     job = CompileJob(job_id, "succeeded", "admin", 1, 0, "", "")
     entry = AuditEntry(NOW, "admin", "ada", "", "rpc", method, owner, f"memory_id={owner}", "OK")

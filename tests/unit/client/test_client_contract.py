@@ -97,7 +97,7 @@ def test_only_methods_marked_repeatable_are_retried() -> None:
 
 
 class TestReading:
-    def test_an_assembly_comes_out_in_plain_values(self) -> None:
+    def test_assembly_is_converted_to_plain_values(self) -> None:
         message = PB.AssembleContextResponse(
             assembly={
                 "receipt_id": "r1",
@@ -145,7 +145,7 @@ class TestReading:
         names = [items_pb2.Decision.Name(number).removeprefix("DECISION_").lower() for number in numbers]
         assert [one.decision for one in read] == names
 
-    def test_decision_of_a_newer_server_is_told_as_its_number(self) -> None:
+    def test_decision_of_a_newer_server_is_shown_as_its_number(self) -> None:
         assert decoding.read(answers.CandidateDecision, ITEMS.CandidateDecision(decision=4711)).decision == "4711"
 
     def test_page_carries_its_next_token(self) -> None:

@@ -37,14 +37,14 @@ def test_arguments_that_are_no_object_are_refused_with_a_text_for_the_model(give
         lookup_arguments(given)
 
 
-def test_arguments_are_cut_to_what_the_service_takes() -> None:
+def test_arguments_are_cut_to_the_services_limits() -> None:
     assert lookup_arguments({"detail_ids": [f"owner:{n}" for n in range(12)]})["detail_ids"] == [
         f"owner:{n}" for n in range(10)
     ]
     assert lookup_arguments({"query": "Helios", "other": 1}) == {"query": "Helios", "detail_ids": []}
 
 
-def test_model_is_told_statements_with_their_memories_and_trust() -> None:
+def test_model_gets_statements_with_their_memories_and_trust() -> None:
     hit = BrainHit(1, "owner:a", "Helios", "An office.", ("m1",), "entity", "owner", 0.5, 4)
     said = BrainStatement("It is in Lisbon.", "Overview", ("m1", "m2"), 2)
     found = BrainDetail("owner:a", "found", "Helios", "entity", "owner", (said,), (), ())

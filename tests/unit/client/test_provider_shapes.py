@@ -97,7 +97,7 @@ class TestBedrock:
             {"text": "memory"},
         ]
 
-    def test_history_ends_with_a_cache_point_before_what_was_recalled(self) -> None:
+    def test_history_ends_with_a_cache_point_before_the_recalled_text(self) -> None:
         history = (said("user", "Go"), Message("assistant", "Gone.", is_cache_point=True))
         request = to_bedrock_converse(Conversation("And now?", history, RECALLED))
         point = {"cachePoint": {"type": "default"}}
@@ -140,7 +140,7 @@ class TestAnthropic:
             ],
         }
 
-    def test_history_ends_with_a_cache_point_before_what_was_recalled(self) -> None:
+    def test_history_ends_with_a_cache_point_before_the_recalled_text(self) -> None:
         history = (said("user", "Go"), Message("assistant", "Gone.", is_cache_point=True))
         request = to_anthropic(Conversation("And now?", history, RECALLED))
         assert request["system"] == [{"type": "text", "text": "notice", "cache_control": {"type": "ephemeral"}}]
@@ -152,13 +152,13 @@ class TestAnthropic:
             {"type": "text", "text": "And now?"},
         ]
 
-    def test_what_was_recalled_stands_after_results_and_earlier_words(self) -> None:
+    def test_recalled_text_follows_results_and_earlier_texts(self) -> None:
         history = (said("user", "Go"), call("a"), result("a", "1"), Message("user", "Hm.", is_cache_point=True))
         content = to_anthropic(Conversation("Never mind", history, RECALLED))["messages"][-1]["content"]
         assert [block.get("text", "1") for block in content] == ["1", "Hm.", "<pages>\n<facts>\n", "Never mind"]
         assert ["cache_control" in block for block in content] == [False, True, False, False]
 
-    def test_only_cache_point_allowed_goes_to_the_history(self) -> None:
+    def test_single_allowed_cache_point_is_in_the_history(self) -> None:
         history = (said("user", "Go"), Message("assistant", "Gone.", is_cache_point=True))
         request = to_anthropic(Conversation("Hi", history, RECALLED, max_cache_points=1))
         assert "cache_control" not in str(request["system"])
@@ -209,7 +209,7 @@ class TestOpenAI:
         messages = to_openai(Conversation("Hi", blocks=blocks, system="Be brief."))["messages"]
         assert messages[0] == {"role": "system", "content": "Be brief.\n\nwiki\n\nmemory"}
 
-    def test_what_was_recalled_and_the_message_are_one_text(self) -> None:
+    def test_recalled_text_and_message_are_one_text(self) -> None:
         messages = to_openai(Conversation("And now?", blocks=RECALLED))["messages"]
         assert messages == [
             {"role": "system", "content": "notice"},
@@ -348,7 +348,7 @@ class TestEveryShape:
         assert "'tool'" not in request
         assert "function_call" not in request
 
-    def test_an_id_used_in_two_turns_stands_for_one_call_only(self, shape: Shape) -> None:
+    def test_id_used_in_two_turns_names_only_one_call(self, shape: Shape) -> None:
         history = (
             *WEATHER,
             said("user", "Porto?"),

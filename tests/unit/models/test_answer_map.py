@@ -36,7 +36,7 @@ def test_only_long_rows_are_shortened_to_length_one() -> None:
     assert rows.tolist() == [[0.6, 0.0], [0.0, 1.0]]
 
 
-def test_fitted_map_points_from_questions_to_what_answered_them() -> None:
+def test_fitted_map_leads_from_questions_to_their_answers() -> None:
     random = np.random.default_rng(3)
     vectors = np.linalg.norm(random.normal(size=(40, 12)), axis=1, keepdims=True) ** -1 * random.normal(size=(40, 12))
     question = random.normal(size=12)

@@ -48,7 +48,7 @@ def test_old_failures_do_not_open_a_breaker() -> None:
     assert breaker.state(160.0) is BreakerState.CLOSED
 
 
-def test_one_probe_at_a_time_goes_through_a_half_open_breaker() -> None:
+def test_half_open_breaker_admits_one_probe_at_a_time() -> None:
     breaker = opened()
     probe = admitted(breaker, 2.0)
     assert probe.is_probe

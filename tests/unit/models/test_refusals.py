@@ -61,7 +61,7 @@ def test_provider_refusal_becomes_the_right_error(refusal: ProviderRefusal, kind
     assert type(provider_error(refusal)) is kind
 
 
-def test_the_delay_goes_with_the_error() -> None:
+def test_error_has_the_delay() -> None:
     assert provider_error(ProviderRefusal(429, retry_after_s=3.0)).retry_after_s == 3.0
     assert provider_error(ProviderRefusal(503, retry_after_s=4.0)).retry_after_s == 4.0
     assert provider_error(ProviderRefusal(429)).retry_after_s is None

@@ -71,7 +71,7 @@ def test_part_with_the_http_servers_answers_no_calls() -> None:
     assert not Part(HTTP).answers_calls
 
 
-def test_killed_process_is_told_from_one_that_names_its_fix() -> None:
+def test_killed_process_is_distinguished_from_one_that_names_its_fix() -> None:
     assert "signal 9" in str(ProcessNotStarted("2", -9))
     assert "message above" not in str(ProcessNotStarted("2", -9))
     assert "message above" in str(ProcessNotStarted("2", 1))

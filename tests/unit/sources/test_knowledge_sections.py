@@ -33,5 +33,5 @@ def a_chunk(heading: str, text: str = "Quiet from ten.", page: int | None = None
         (a_chunk("House rules > Noise", page=3), "Noise, page 3", "Quiet from ten."),
     ],
 )
-def test_a_title_and_a_heading_stand_once_above_a_chunk(chunk: RecalledChunk, section: str, text: str) -> None:
+def test_title_and_heading_are_once_above_a_chunk(chunk: RecalledChunk, section: str, text: str) -> None:
     assert under_headings(chunk) == (section, text)

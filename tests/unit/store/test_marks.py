@@ -26,7 +26,7 @@ def test_marks_tell_a_question_its_times_and_its_names(text: str, marks: Marks) 
     assert MARKS[marks_of(text)] == marks
 
 
-def test_each_number_stands_for_one_reading_by_this_rule() -> None:
+def test_each_number_has_one_reading_by_this_rule() -> None:
     assert len(MARKS) == 2 * 3 * 4
     assert {number >> 5 for number in MARKS if number is not None} == {RULE}
     assert all(written(marks) == number for number, marks in MARKS.items())

@@ -36,7 +36,7 @@ def test_released_migrations_are_unchanged_and_new_ones_are_numbered_above() -> 
     assert against_release(FOLDER, (FOLDER / "released.sha256").read_text()) == []
 
 
-def test_changed_missing_and_early_migrations_are_told(tmp_path: Path) -> None:
+def test_changed_missing_and_early_migrations_are_reported(tmp_path: Path) -> None:
     (tmp_path / "0001_ground.sql").write_text("SELECT 1")
     (tmp_path / "0003_between.sql").write_text("SELECT 3")
     (tmp_path / "0006_later.sql").write_text("SELECT 6")

@@ -60,7 +60,7 @@ def test_text_without_a_position_has_no_neighbours() -> None:
     assert (evidence.near_cosine.tolist(), evidence.local_cosine.tolist()) == ([[0.0, 0.0]], [[0.9, 0.1]])
 
 
-def test_text_without_a_vector_has_no_cosine_and_takes_none_from_its_neighbours() -> None:
+def test_text_without_a_vector_has_no_cosine_and_gets_none_from_its_neighbours() -> None:
     evidence = weighed([Hit(1, 1, ()), Hit(0, 2, (0.9,))], [1.0])
     assert isnan(evidence.cosine[0, 0])
     assert (evidence.near_cosine[0, 0], evidence.local_cosine[0, 0]) == (0.0, 0.0)

@@ -49,7 +49,7 @@ async def test_empty_system_prompt_is_not_sent(model: RemoteModel, site: ModelSe
 
 
 @pytest.mark.parametrize("lacking", [0, 1, 2])
-async def test_object_is_requested_in_the_most_reliable_mode_the_server_takes(
+async def test_object_is_requested_in_the_most_reliable_mode_of_the_server(
     model: RemoteModel, site: ModelServer, lacking: int
 ) -> None:
     site.lacks = set(FORMS[:lacking])
@@ -100,7 +100,7 @@ async def test_mode_needed_for_one_schema_is_not_applied_to_another(model: Remot
     assert other.form == "json_schema"
 
 
-async def test_parameter_that_a_model_no_longer_takes_is_left_out(model: RemoteModel, site: ModelServer) -> None:
+async def test_parameter_that_a_model_no_longer_accepts_is_left_out(model: RemoteModel, site: ModelServer) -> None:
     site.refuses_temperature = site.wants_new_cap = True
     await model.converse(question())
     asked_before = len(site.asks)

@@ -214,7 +214,7 @@ async def test_cancelled_caller_does_not_disturb_the_others(embedder: Embedder, 
     assert len(site.asks) == 1
 
 
-async def test_waiting_caller_is_told_of_the_close(embedder: RemoteEmbedder, site: ModelServer) -> None:
+async def test_waiting_caller_gets_an_error_at_the_close(embedder: RemoteEmbedder, site: ModelServer) -> None:
     gate = Gate()
     site.then(Late(gate, ANY))
     waiting = asyncio.create_task(embedder.embed(["boat"]))

@@ -111,7 +111,7 @@ async def test_background_work_of_that_time_that_fails_waits_for_its_retry(pools
 
 
 @pytest.mark.parametrize("ahead", AHEAD)
-async def test_decay_of_that_time_is_due_but_not_what_was_ordered_for_later(pools: Pools, ahead: timedelta) -> None:
+async def test_decay_of_that_time_is_due_but_not_jobs_ordered_for_later(pools: Pools, ahead: timedelta) -> None:
     await write(pools, journal(1))
     then, methods = NOW + ahead, frozenset(SummaryMethod)
     lease = timedelta(minutes=5)

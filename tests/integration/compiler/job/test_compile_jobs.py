@@ -138,7 +138,7 @@ async def test_retain_during_a_job_gets_a_job_that_reads_it(pools: Pools) -> Non
     assert (await wish(pools)).outcome is Enqueued.ENQUEUED
 
 
-async def test_write_of_a_process_that_died_before_its_request_is_compiled_when_it_is_repeated(pools: Pools) -> None:
+async def test_write_of_a_process_that_died_before_its_request_is_compiled_on_retry(pools: Pools) -> None:
     await write(pools, journal(5))
     service = Memories(pools, now=Clock())
     assert (await service.retain(SCOPE, journal(5)))[1] is Enqueued.ENQUEUED

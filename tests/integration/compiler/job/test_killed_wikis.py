@@ -18,7 +18,7 @@ def scope_of(seed: int, owner: int = 1) -> Scope:
     return Scope(UUID(int=700 + seed), UUID(int=owner))
 
 
-async def test_wiki_of_killed_workers_says_what_its_rebuild_says(pools: Pools, database: str, is_soak: bool) -> None:
+async def test_wiki_of_killed_workers_equals_its_rebuild(pools: Pools, database: str, is_soak: bool) -> None:
     campaign, killed = Campaign(pools, database), 0
     for seed in WHOLE if is_soak else SAMPLE:
         plan = drawn(seed, rounds=4, most=24, kills=3)

@@ -155,7 +155,7 @@ async def test_approval_and_rollback_of_the_seed_each_reach_every_page(pools: Po
     assert (await replay(engine_on(pools), pools.background, SCOPE)).is_identical
 
 
-async def test_impact_that_is_shown_is_what_the_reprocess_changes(pools: Pools, database: str) -> None:
+async def test_shown_impact_equals_the_changes_of_the_reprocess(pools: Pools, database: str) -> None:
     await wikis(pools)
     of_edges = "SELECT link_id, held_reason FROM wiki_page_links WHERE edge_type <> ''"
     governance = Governance(pools, now=Clock())
@@ -181,7 +181,7 @@ async def test_impact_that_is_shown_is_what_the_reprocess_changes(pools: Pools, 
     ), "what is in force already changes nothing"
 
 
-async def test_what_reprocessing_does_is_what_a_compile_under_the_version_does(pools: Pools) -> None:
+async def test_reprocess_equals_a_compile_under_the_version(pools: Pools) -> None:
     await write(pools, journal(24))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -206,9 +206,7 @@ async def test_second_job_of_a_version_changes_nothing(pools: Pools, database: s
     assert await wiki_of(pools) == before
 
 
-async def test_rollback_holds_what_was_typed_meanwhile_and_its_return_types_it_again(
-    pools: Pools, database: str
-) -> None:
+async def test_rollback_holds_pages_typed_meanwhile_and_its_undo_types_them_again(pools: Pools, database: str) -> None:
     await wikis(pools)
     await approve(pools, DINER)
     await reprocess.run_due_jobs(deps_of(pools, Clock()), SCOPE.tenant_id)

@@ -81,9 +81,7 @@ async def test_pages_do_not_depend_on_when_a_memory_ended(pools: Pools, database
     assert await wiki_of(pools) == ended_later
 
 
-async def test_forgotten_correction_makes_the_page_tell_the_older_memory_as_present(
-    pools: Pools, database: str
-) -> None:
+async def test_forgotten_correction_makes_the_older_memory_present_on_the_page(pools: Pools, database: str) -> None:
     await moved(pools)
     service = Memories(pools, now=Clock(NOW))
     await service.supersessions.supersede(SCOPE, ["harbour"], "forest", CORRECTED)

@@ -150,7 +150,7 @@ async def test_stated_and_closed_edges_survive_rebuilds_with_all_they_say(wiki: 
     assert (await wiki.compile())["edges_put_back"] == 0
 
 
-async def test_edge_whose_page_does_not_come_back_is_told_and_put_back_when_it_does(wiki: Rebuilt) -> None:
+async def test_edge_without_its_page_is_reported_and_restored_with_the_page(wiki: Rebuilt) -> None:
     quiet = said("Maria Reis sang all evening.", "Tom Ortega heard her in Faro.", first=3)
     await write(wiki.pools, quiet)
     await wiki.compile()
@@ -239,7 +239,7 @@ async def test_kept_edge_is_forgotten_with_the_memories_of_one_of_its_pages(
     assert len(await wiki.waiting()) == is_kept
 
 
-async def test_operator_who_deletes_a_page_deletes_what_was_kept_of_its_edges(wiki: Rebuilt) -> None:
+async def test_deleting_a_page_by_hand_deletes_its_kept_edges(wiki: Rebuilt) -> None:
     await write(wiki.pools, said("Maria Reis sang all evening.", "Tom Ortega heard her in Faro.", first=3))
     await wiki.reset()
     await wiki.compile()

@@ -208,7 +208,7 @@ async def test_lint_repairs_a_count_that_differs_and_keeps_one_that_is_missing(p
         assert (kept, is_in_force) == (counted, True)
 
 
-async def test_count_goes_with_its_owner(pools: Pools, database: str) -> None:
+async def test_count_is_deleted_with_its_owner(pools: Pools, database: str) -> None:
     await write(pools, journal(6))
     await wish(pools)
     await compiled(pools, engine_on(pools))

@@ -47,7 +47,7 @@ async def wiki(pools: Pools) -> Pools:
     return pools
 
 
-async def test_merged_page_has_what_both_had_and_takes_later_memories(wiki: Pools) -> None:
+async def test_merged_page_has_the_content_of_both_and_gets_later_memories(wiki: Pools) -> None:
     before = {*text_of(await whole(wiki, "bea-holm")).split("\n")}
     await merge(wiki, "bea-holm", "renee-castellano")
     found = await whole(wiki, "renee-castellano")
@@ -83,7 +83,7 @@ async def test_acts_survive_a_reset(wiki: Pools, mode: ResetMode) -> None:
 
 
 @pytest.mark.parametrize("mode", list(ResetMode))
-async def test_name_given_by_hand_survives_a_reset_and_takes_later_memories(wiki: Pools, mode: ResetMode) -> None:
+async def test_name_given_by_hand_survives_a_reset_and_gets_later_memories(wiki: Pools, mode: ResetMode) -> None:
     await name(wiki, "bea-holm", "The clockmaker")
     await reset(wiki, mode)
     await write(wiki, entries(CLOCKMAKER, first=40))
@@ -104,7 +104,7 @@ async def test_name_shared_with_another_page_does_not_take_its_memories(wiki: Po
 
 
 @pytest.mark.parametrize("is_merged_again", [False, True])
-async def test_undone_merge_takes_back_names_after_another_act_on_the_page(wiki: Pools, is_merged_again: bool) -> None:
+async def test_undone_merge_restores_names_after_another_act_on_the_page(wiki: Pools, is_merged_again: bool) -> None:
     """A rename and a merge give rulings on all names of a page, but not on those that an earlier merge brought."""
     await name(wiki, "bea-holm", "The clockmaker")
     await merge(wiki, "bea-holm", "renee-castellano")
@@ -163,7 +163,7 @@ async def test_undone_merge_leaves_the_pages_as_they_were(wiki: Pools) -> None:
 
 @pytest.mark.parametrize("mode", [None, ResetMode.FULL])
 @pytest.mark.parametrize("into", ["birch-garden", "tavira"])
-async def test_undone_merge_takes_back_tags_and_summary(pools: Pools, into: str, mode: ResetMode | None) -> None:
+async def test_undone_merge_restores_tags_and_summary(pools: Pools, into: str, mode: ResetMode | None) -> None:
     """Of a page in another city. The other page is in a city, or is the hub of one, without a summary of its own."""
     names = ("Amber House", "Birch Garden", "Cedar Cellar", "Delta Mill")
     told = entries(tuple(f"{name} had a long line, {queue}." for name in names for queue in ("again", "as ever")))
@@ -207,7 +207,7 @@ async def test_memory_named_after_the_old_page_moves_back_when_the_merge_is_undo
     assert "Lisbon" not in renee
 
 
-async def test_forgotten_memories_take_the_rulings_on_their_names_along(wiki: Pools) -> None:
+async def test_forgetting_memories_deletes_the_rulings_on_their_names(wiki: Pools) -> None:
     await merge(wiki, "bea-holm", "renee-castellano")
     await reset(wiki, ResetMode.FULL)
     await forget(wiki, "m0", "m2", "m3", "m4")

@@ -73,7 +73,7 @@ async def test_every_defect_is_reported(wiki: Pools) -> None:
     assert told["duplicate_alias"][0] == "the usual"
 
 
-async def test_archived_page_leaves_no_broken_link_and_comes_back_with_its_links(wiki: Pools) -> None:
+async def test_archived_page_leaves_no_broken_link_and_returns_with_its_links(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE) as connection:
         lola = await browse.page_by_key(connection, SCOPE, "entity", "casa-lola")
         austin = await browse.page_by_key(connection, SCOPE, "topic", "austin")

@@ -207,7 +207,7 @@ class NamingOnce(ExtractivePlanner):
 
 
 @pytest.mark.parametrize("order", [("named", "closed"), ("closed", "named")])
-async def test_name_goes_with_the_last_memory_that_says_it_in_any_order_of_forgetting(
+async def test_name_is_removed_with_the_last_memory_that_says_it_in_any_order(
     pools: Pools, order: tuple[str, str]
 ) -> None:
     await write_and_compile(pools, [NAMED, CLOSED, LEFT], engine_on(pools, planner=NamingOnce()))
@@ -218,7 +218,7 @@ async def test_name_goes_with_the_last_memory_that_says_it_in_any_order_of_forge
     assert b"quentin" not in b"".join((await wiki_of(pools)).values()).lower()
 
 
-async def test_name_from_an_old_text_goes_when_its_memory_is_forgotten(pools: Pools) -> None:
+async def test_name_from_an_old_text_is_removed_when_its_memory_is_forgotten(pools: Pools) -> None:
     await write_and_compile(pools, [NAMED, LEFT], engine_on(pools, planner=Naming()))
     await write(pools, [replace(NAMED, text="Somebody opened a stall by the river.")], now=NOW + timedelta(minutes=5))
     await again(pools, minutes=6, planner=Naming())
@@ -227,7 +227,7 @@ async def test_name_from_an_old_text_goes_when_its_memory_is_forgotten(pools: Po
     assert b"quentin" not in b"".join((await wiki_of(pools)).values()).lower()
 
 
-async def test_section_of_a_hub_goes_with_its_last_memory(pools: Pools, database: str) -> None:
+async def test_section_of_a_hub_is_removed_with_its_last_memory(pools: Pools, database: str) -> None:
     """The places that it lists stay, by what later memories say of them, and so does the hub, by another section."""
     kinds = {"restaurants": ("Lime Yard", "Suerte", "Haus Hof"), "coffee": ("Casa Lola", "Epoch Roasters", "Cuvee Bar")}
     told, number = [], 0

@@ -85,7 +85,7 @@ async def test_unchanged_corpus_read_again_changes_nothing(pools: Pools, databas
     assert await fetch(database, state) == rows
 
 
-async def test_edited_memory_changes_exactly_what_it_fed(pools: Pools) -> None:
+async def test_edited_memory_changes_exactly_the_sections_based_on_it(pools: Pools) -> None:
     await write_and_compile(pools, journal(30), engine_on(pools))
     before = await wiki_of(pools)
     old = journal(1)[0]

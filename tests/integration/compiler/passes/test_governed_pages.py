@@ -108,7 +108,7 @@ async def test_every_row_of_the_run_without_an_ontology_is_there(pools: Pools, o
     assert (await replay(engine, pools.background, SCOPE)).is_identical
 
 
-async def test_pages_get_types_and_templates_and_their_edges_stand(pools: Pools, database: str) -> None:
+async def test_pages_get_types_and_templates_and_keep_their_edges(pools: Pools, database: str) -> None:
     await put_in_force(pools, WORLD)
     await write_and_compile(pools, said(*OF_WORK), engine_on(pools))
     assert await types_of(database) == {
@@ -226,7 +226,7 @@ async def test_plan_stored_for_an_older_ontology_is_made_again(pools: Pools, dat
     assert (await replay(engine, pools.background, SCOPE)).is_identical
 
 
-async def test_forgetting_under_an_ontology_leaves_what_was_never_there(pools: Pools) -> None:
+async def test_forgetting_under_an_ontology_equals_never_having_known(pools: Pools) -> None:
     await put_in_force(pools, WORLD)
     more = said(*OF_WORK, "Tom Ortega works at Helios Labs since 2024.", "Maria Reis is married to Tom Ortega.")
     engine = engine_on(pools)

@@ -102,9 +102,7 @@ async def rebuilt(pools: Pools, clock: Clock) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("count", [3, 4])
-async def test_list_lets_go_of_a_page_that_belongs_no_more_and_ends_if_too_few_are_left(
-    pools: Pools, count: int
-) -> None:
+async def test_list_drops_a_page_that_no_longer_belongs_and_ends_with_too_few(pools: Pools, count: int) -> None:
     """The page still names the city, in passing, as it would have to for a list that has it already to keep it."""
     entries = placed(NAMES[0], 0)
     entries += [

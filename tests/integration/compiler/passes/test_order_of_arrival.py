@@ -177,7 +177,7 @@ async def test_the_same_chat_in_lower_case_gives_the_same_pages_in_batches_of_an
         assert found ^ whole == set(), (size, jobs)
 
 
-async def test_page_whose_name_is_judged_away_is_folded_into_what_took_its_place(pools: Pools) -> None:
+async def test_page_whose_name_is_rejected_is_merged_into_its_replacement(pools: Pools) -> None:
     clock = Clock()
     before = await told(pools, memories(FIRST), clock)
     assert "page /wiki/entity/velmar" in before
@@ -211,7 +211,7 @@ TOWN = (
 
 
 @pytest.mark.parametrize("first", [2, 3])
-async def test_page_of_a_name_that_a_later_memory_tells_is_a_city_is_the_citys(pools: Pools, first: int) -> None:
+async def test_page_of_a_name_becomes_the_citys_when_a_later_memory_shows_it_is_one(pools: Pools, first: int) -> None:
     whole = await compiled_in_jobs(pools, [of_a_town(*TOWN)], Clock(), scope=HOUSEMATE)
     assert "page /wiki/topic/osterhude" in whole
     clock = Clock()

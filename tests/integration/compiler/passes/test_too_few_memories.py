@@ -84,7 +84,7 @@ async def test_wiki_without_a_memory_is_that_of_the_others(pools: Pools, how: st
 
 
 @pytest.mark.parametrize("how", WAYS)
-async def test_page_goes_with_its_second_last_memory_and_returns_with_another(pools: Pools, how: str) -> None:
+async def test_page_is_removed_with_its_second_last_memory_and_returns_with_another(pools: Pools, how: str) -> None:
     clock = Clock()
     before = await compiled_in_jobs(pools, [memories(SAID[:2])], clock)
     assert "page /wiki/entity/velmar" in before
@@ -165,7 +165,7 @@ def journal(size: int) -> list[NewMemory]:
 
 
 @pytest.mark.parametrize("how", WAYS)
-async def test_page_that_quotes_a_later_sentence_of_a_message_goes_too(pools: Pools, how: str) -> None:
+async def test_page_that_quotes_a_later_sentence_of_a_message_is_removed_too(pools: Pools, how: str) -> None:
     """The speaker stands before each line of the page, and in the message before its first sentence only."""
     said = (
         "lou: i saw the new boss today. Liv has three dogs and a boat. she waved at me",

@@ -111,7 +111,7 @@ async def test_place_of_a_memory_lies_in_its_city(pools: Pools) -> None:
     assert ends(await paths(pools, "casa-lola", THERE)) == ["Austin"]
 
 
-async def test_past_statement_ends_the_edge_and_a_later_one_takes_it_up_again(pools: Pools) -> None:
+async def test_past_statement_ends_the_edge_and_a_later_one_reopens_it(pools: Pools) -> None:
     await write_and_compile(pools, said("Tom Ortega is an engineer at Helios Labs.", *BASE[2:]), engine_on(pools))
     (open_edge,) = await paths(pools, "tom-ortega", WORK)
     assert open_edge.edges[0].valid_until is None
@@ -127,7 +127,7 @@ async def test_past_statement_ends_the_edge_and_a_later_one_takes_it_up_again(po
     assert resumed.edges[0].valid_until is None
 
 
-async def test_forgotten_memory_takes_its_edge_along(pools: Pools) -> None:
+async def test_forgetting_a_memory_deletes_its_edge(pools: Pools) -> None:
     await write_and_compile(pools, said(*BASE), engine_on(pools))
     await forget(pools, "m-0")
     await again(pools)
@@ -192,7 +192,7 @@ async def test_change_of_job_in_one_sentence_ends_one_edge_and_begins_another(po
     assert await jobs(pools) == [("Helios Labs", memories[1].occurred_at), ("Nordwind", None)]
 
 
-async def test_edge_ends_with_its_superseded_memory_and_comes_back_with_it(pools: Pools) -> None:
+async def test_edge_ends_with_its_superseded_memory_and_returns_with_it(pools: Pools) -> None:
     memories = worked(MOVED[0], "Maria Reis has a new office with a view of Nordwind.")
     await write_and_compile(pools, memories, engine_on(pools))
     assert await jobs(pools) == [("Helios Labs", None)]
@@ -213,7 +213,7 @@ async def test_edge_ends_with_its_superseded_memory_and_comes_back_with_it(pools
     assert await jobs(pools) == [("Helios Labs", None)]
 
 
-async def test_operator_states_ends_and_takes_back_an_edge(pools: Pools) -> None:
+async def test_operator_states_ends_and_deletes_an_edge(pools: Pools) -> None:
     await write_and_compile(pools, said(*BASE), engine_on(pools))
     both = (await page(pools, "maria-reis"), await page(pools, "tom-ortega"))
     async with scoped(pools.background, SCOPE) as connection:

@@ -76,7 +76,7 @@ async def test_ignored_name_keeps_no_quote_of_an_edited_memory(pools: Pools, dat
     assert not [row for row in await fetch(database, quotes) if "kumquat" in row["quote"]]
 
 
-async def test_name_that_an_edit_left_to_its_page_goes_with_the_page(pools: Pools, database: str) -> None:
+async def test_name_that_an_edit_left_to_its_page_is_deleted_with_the_page(pools: Pools, database: str) -> None:
     first = NewMemory("Ottilie Brandt works at Helios Labs. My sister Priya Raman lives in Austin.", "first", NOW)
     await write_and_compile(pools, [first], engine_on(pools))
     bakes = "Suerte Labs is a bakery in Austin. Ottilie Brandt bakes there. Dale Whitaker works at Helios Labs."
@@ -91,9 +91,7 @@ async def test_name_that_an_edit_left_to_its_page_goes_with_the_page(pools: Pool
     assert await holders(database, {"name": "ottilie"}) == {}
 
 
-async def test_renamed_page_goes_with_its_memory_although_an_edit_emptied_it_before(
-    pools: Pools, database: str
-) -> None:
+async def test_renamed_page_is_deleted_with_its_memory_although_an_edit_emptied_it(pools: Pools, database: str) -> None:
     told = [NewMemory(f"Ottilie Brandt {what}.", what, NOW) for what in ("plays the cello", "works at Helios Labs")]
     await write_and_compile(pools, told, engine_on(pools))
     async with scoped(pools.background, SCOPE) as connection:

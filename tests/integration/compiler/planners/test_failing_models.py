@@ -79,7 +79,7 @@ async def test_probe_of_the_model_is_among_the_costs_of_tenant_and_owner(
     assert by_owner == pytest.approx(job.metrics["cost_usd"])
 
 
-async def test_memory_for_which_a_sound_model_never_answers_is_quarantined_and_the_rest_compiled(
+async def test_memory_for_which_a_healthy_model_never_answers_is_quarantined_alone(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
     good = script()
@@ -182,7 +182,7 @@ async def test_job_that_falls_back_after_an_outage_reads_whole_batches(
     assert (job.metrics["model_waits"], job.metrics["batch_halvings"]) == (0, 0)
 
 
-async def test_pages_whose_aggregation_a_sound_model_never_answers_are_passed_over(
+async def test_pages_whose_aggregation_a_healthy_model_never_answers_are_skipped(
     pools: Pools, model: RemoteModel, site: ModelServer
 ) -> None:
     good = script()

@@ -130,7 +130,7 @@ async def test_without_an_ontology_answers_give_no_types_and_no_custom_edges(
     assert not [row["tag"] for row in tags if row["tag"].startswith("type:")]
 
 
-async def test_model_is_told_the_approved_terms_and_what_a_section_is_for(
+async def test_prompt_has_the_approved_terms_and_the_purpose_of_sections(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
     site.by_request = script(typed)

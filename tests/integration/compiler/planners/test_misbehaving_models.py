@@ -110,7 +110,7 @@ async def test_badly_planned_hub_lists_each_of_its_own_pages_once(
     assert await fetch(database, f"{unproven} WHERE w.section_id = s.section_id)") == []
 
 
-async def test_list_for_which_a_model_cites_nothing_cites_what_shows_its_members(
+async def test_list_without_citations_of_a_model_cites_the_memories_that_prove_its_members(
     pools: Pools, database: str, model: RemoteModel, site: ModelServer
 ) -> None:
     def answer(ask: Ask) -> Behaviour:

@@ -83,7 +83,7 @@ async def test_log_is_replayed_with_the_planner_that_made_it(
     assert len(site.asks) == asked
 
 
-async def test_changed_section_goes_through_the_writer(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+async def test_changed_section_is_written_by_the_writer(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     engine = engine_with(pools, model)
     await write_and_compile(pools, journal(20), engine)
     await write(pools, journal(6, first=20))

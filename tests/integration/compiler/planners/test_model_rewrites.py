@@ -103,7 +103,7 @@ async def test_rewritten_code_leaves_the_old_one_with_its_day_and_source(
     assert await wiki_of(pools) == before
 
 
-async def test_forgotten_memory_takes_its_past_line_along(
+async def test_forgetting_a_memory_deletes_its_past_line(
     pools: Pools,
     model: RemoteModel,
     site: ModelServer,

@@ -176,7 +176,7 @@ async def test_forgetting_or_rejecting_the_newer_memory_makes_the_older_current_
 
 
 @pytest.mark.parametrize("edited", ["forest", "harbour"])
-async def test_edit_in_place_takes_back_what_a_plan_read_in_the_old_text(
+async def test_edit_in_place_undoes_the_ends_that_a_plan_read_in_the_old_text(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str, edited: str
 ) -> None:
     site.by_request, clock = MOVED, Clock()

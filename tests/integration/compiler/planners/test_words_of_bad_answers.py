@@ -49,7 +49,7 @@ BAD: dict[str, Bad] = {
 
 
 @pytest.mark.parametrize("how", BAD)
-async def test_what_a_failing_answer_quoted_is_forgotten_with_the_memory(
+async def test_quotation_in_a_failed_answer_is_forgotten_with_the_memory(
     how: str, pools: Pools, model: RemoteModel, site: ModelServer, database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     word = "".join(random.SystemRandom().choices("bdghjkpqvwxz", k=14))

@@ -76,6 +76,6 @@ def test_endless_reader_is_ended_and_named() -> None:
         confined.pdf_parts("slow.pdf", tireless(2_000), LIMITS, ProcessLimits(cpu_s=1))
 
 
-def test_reader_that_takes_all_memory_is_refused_and_named() -> None:
+def test_reader_that_uses_all_memory_is_refused_and_named() -> None:
     with pytest.raises(TooLarge, match=r"wide\.pdf: it takes more than 64 MiB of memory"):
         confined.pdf_parts("wide.pdf", tireless(4), LIMITS, ProcessLimits(memory_bytes=64 << 20))

@@ -100,7 +100,7 @@ async def test_only_an_admin_reaches_admin_methods(site: Site) -> None:
     assert found[:2] == ("PERMISSION_DENIED", "ADMIN_REQUIRED")
 
 
-async def test_admin_without_an_owner_is_told_which_field_to_set(site: Site) -> None:
+async def test_admin_without_an_owner_gets_the_field_to_set(site: Site) -> None:
     async with site.tcp as channel:
         code, _, status = await refusal(call(channel, "Say", metadata=site.token(Grant("acme", role=Role.ADMIN))))
     bad = details.BadRequest()

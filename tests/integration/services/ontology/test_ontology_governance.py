@@ -314,7 +314,7 @@ async def test_another_tenant_sees_and_changes_nothing(governance: Governance) -
         await governance.ontology(OTHER, 1)
 
 
-async def test_closed_set_takes_no_more_acts(governance: Governance) -> None:
+async def test_closed_change_set_refuses_further_acts(governance: Governance) -> None:
     view = await draft(governance, create("ferry"))
     key = view.change_set.change_set_id
     await governance.reject(TENANT, key, author="ines")

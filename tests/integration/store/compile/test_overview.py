@@ -60,7 +60,7 @@ async def test_retried_memory_is_read_by_the_next_compile(wiki: Pools) -> None:
     assert known["gone"].outcome is MemoryOutcome.QUARANTINED
 
 
-async def test_retry_without_ids_takes_the_first_quarantined_memories(wiki: Pools) -> None:
+async def test_retry_without_ids_queues_the_first_quarantined_memories(wiki: Pools) -> None:
     numbered = [entry(f"n{number:04}", "ValueError") for number in range(overview.MOST_RETRIED)]
     async with scoped(wiki.background, SCOPE) as connection:
         await ledger.write(connection, SCOPE, numbered, now=NOW)

@@ -198,7 +198,7 @@ async def test_large_document_is_written_whole(pools: Pools, base: Base) -> None
     assert last.position == 1200
 
 
-async def test_base_of_another_tenant_takes_no_document_and_returns_none(pools: Pools, base: Base) -> None:
+async def test_base_of_another_tenant_accepts_no_document_and_returns_none(pools: Pools, base: Base) -> None:
     await put(pools, base, a_document("The ferry."))
     with pytest.raises(ReferenceMissing):
         await put(pools, base, a_document("Smuggled."), tenant_id=OTHER)

@@ -393,7 +393,7 @@ async def test_nearest_by_sign_bits_include_the_nearest_among_many_vectors(pools
     assert list(found) == [f"note {place}" for place in best]
 
 
-async def test_recall_goes_by_words_if_the_database_has_no_vectors(pools: Pools, database: str) -> None:
+async def test_recall_is_by_words_if_the_database_has_no_vectors(pools: Pools, database: str) -> None:
     connection = await asyncpg.connect(database)
     await connection.execute("DROP EXTENSION vector CASCADE; DROP TABLE embedders, turn_vectors, memory_vectors")
     await connection.execute("DROP TABLE chunk_vectors, section_vectors, page_vectors")

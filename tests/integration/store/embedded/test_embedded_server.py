@@ -185,7 +185,7 @@ async def test_data_that_vanish_under_their_user_are_not_replaced_by_an_empty_cl
         assert await fetch(postgres.dsn, "SELECT code FROM kept") == 4417
 
 
-async def test_log_of_a_running_server_is_rotated_and_goes_on(data_dir: Path) -> None:
+async def test_log_of_a_running_server_is_rotated_and_continues(data_dir: Path) -> None:
     async with EmbeddedPostgres(data_dir) as postgres:
         layout = Layout.of(data_dir)
         with layout.log.open("ab") as file:

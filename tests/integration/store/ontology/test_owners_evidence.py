@@ -45,7 +45,7 @@ async def proposed(pools: Pools) -> set[str]:
         return {one.value["slug"] for one in await change_sets.items(connection, SCOPE.tenant_id, UUID(int=77))}
 
 
-async def test_forgetting_takes_proposals_that_rested_on_the_memories(pools: Pools) -> None:
+async def test_forgetting_deletes_proposals_based_on_the_memories(pools: Pools) -> None:
     other = Scope(SCOPE.tenant_id, UUID(int=12))
     for scope in (SCOPE, other):
         await write(pools, [NewMemory("We met there.", one, NOW) for one in ("m1", "m2")], scope=scope)

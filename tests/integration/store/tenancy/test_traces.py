@@ -36,7 +36,7 @@ async def plain(postgres_server: str) -> AsyncIterator[Pools]:
     await admin.close()
 
 
-async def test_word_is_found_in_small_letters_and_capitals_if_the_locale_does_not_know_them(plain: Pools) -> None:
+async def test_word_is_found_in_any_case_in_a_locale_without_its_letters(plain: Pools) -> None:
     texts = ("Надежда поёт.", "НАДЕЖДА пишет.", "JOSÉ wrote.", normalize("NFD", "josé called."))
     async with tenant_scoped(plain.background, SCOPE.tenant_id) as connection:
         await tenants.ensure_tenant(connection, SCOPE.tenant_id, now=NOW)

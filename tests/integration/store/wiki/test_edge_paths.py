@@ -116,7 +116,7 @@ async def test_shortest_paths_keep_the_direction_and_the_type_of_pages(pools: Po
     assert not itself.paths
 
 
-async def test_walk_without_end_stops_and_goes_on_or_is_refused(pools: Pools, database: str) -> None:
+async def test_endless_walk_stops_and_continues_or_is_refused(pools: Pools, database: str) -> None:
     await filled(pools, database, 0.005)
     pattern = [EdgePattern(), EdgePattern()]
     whole = await walked(pools, None, pattern, WalkPart(limit=1_000))

@@ -37,7 +37,7 @@ def taken(aged: list[AgedCandidate], policy: DecayPolicy) -> list[AgedCandidate]
 
 @given(candidates, policies, st.integers(0, 200))
 @example([AgedCandidate(f"m{n}", "a b", START, "", 0, CONTEXTS) for n in range(9)], DecayPolicy(most_share=60), 6)
-def test_summaries_never_stand_for_more_text_than_the_share(
+def test_summaries_never_replace_more_text_than_the_share(
     aged: list[AgedCandidate], policy: DecayPolicy, behind: int
 ) -> None:
     given_rows = [replace(one, bytes_behind=behind) for one in aged]
@@ -47,18 +47,18 @@ def test_summaries_never_stand_for_more_text_than_the_share(
 
 
 @given(candidates, policies)
-def test_a_second_run_takes_nothing_more(aged: list[AgedCandidate], policy: DecayPolicy) -> None:
+def test_second_run_compresses_nothing_more(aged: list[AgedCandidate], policy: DecayPolicy) -> None:
     first = taken(aged, policy)
     left = [replace(one, bytes_behind=size(first)) for one in aged if one not in first]
     assert taken(left, policy) == []
 
 
 @given(candidates, policies)
-def test_what_was_read_too_often_stays(aged: list[AgedCandidate], policy: DecayPolicy) -> None:
+def test_candidate_that_was_read_too_often_stays(aged: list[AgedCandidate], policy: DecayPolicy) -> None:
     assert all(100 * one.reads <= policy.most_reads * CONTEXTS for one in taken(aged, policy))
 
 
-def test_the_least_read_go_first_then_those_that_tell_least_then_the_oldest() -> None:
+def test_least_read_are_compressed_first_then_least_salient_then_oldest() -> None:
     rows = [("Ann met Ben on 4 May.", 1), ("Dan has a boat.", 0), ("a b c d e.", 2), ("Rope, more rope.", 0)]
     aged = [
         AgedCandidate(f"m{place}", text, START + timedelta(hours=place), "", reads, CONTEXTS)

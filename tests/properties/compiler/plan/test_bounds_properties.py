@@ -44,7 +44,7 @@ UCHI = PageKey(PageType.ENTITY, "uchi")
 
 
 @given(st.lists(SECTIONS, min_size=1, max_size=3), st.integers(0, 60), TEXTS, st.lists(NAMES, max_size=3))
-def test_no_page_passes_its_bounds_and_each_section_cites_only_what_was_cited(
+def test_no_page_exceeds_its_bounds_and_sections_cite_only_cited_memories(
     sections: list[ProposedSection], more: int, summary: str, names: list[str]
 ) -> None:
     many = tuple(ProposedSection(f"s{at}", "", "Uchi word.", ("m1",)) for at in range(more))

@@ -30,7 +30,7 @@ def test_any_bytes_give_a_document_fit_to_store_or_an_ingest_error(name: str, da
 
 
 @given(st.text(st.characters()), st.lists(st.builds(DocumentPart, st.just("paragraph"), st.text(st.characters()))))
-def test_no_reader_lets_nul_or_lone_surrogates_into_a_document(title: str, parts: list[DocumentPart]) -> None:
+def test_no_reader_keeps_nul_or_lone_surrogates_in_a_document(title: str, parts: list[DocumentPart]) -> None:
     document = lay_out(title + "\ud800\0", "text/plain", parts)
     (document.text + document.title).encode()
     assert "\0" not in document.text + document.title

@@ -69,7 +69,9 @@ def outcome(read: Callable[[], T]) -> tuple[T | None, str]:
 
 
 @given(st.lists(CHANGES, max_size=4))
-def test_what_is_applied_is_valid_and_its_difference_leads_back(drafts: list[list[tuple[ChangeAction, Term]]]) -> None:
+def test_applied_changes_are_valid_and_their_difference_undoes_them(
+    drafts: list[list[tuple[ChangeAction, Term]]],
+) -> None:
     base = Ontology()
     for drafted in drafts:
         made = applied(base, drafted)
@@ -126,7 +128,7 @@ def test_terms_that_are_no_list_are_refused_and_none_are_no_terms(given_json: An
 
 
 @given(st.lists(st.text(max_size=400), max_size=4), st.lists(st.text(min_size=2, max_size=12), max_size=4))
-def test_quotes_of_suggestions_stand_in_their_memories(texts: list[str], names: list[str]) -> None:
+def test_quotes_of_suggestions_are_in_their_memories(texts: list[str], names: list[str]) -> None:
     pattern = suggesting.names_pattern([*names, "Casa Lola", "Vela Azul"])
     assert pattern is not None
     said = [f"Casa Lola is a tavern. {text}" for text in texts] + ["Vela Azul is a tavern."]

@@ -24,7 +24,7 @@ def test_many_copies_fold_into_one_with_bounded_comparisons() -> None:
 
 
 @given(st.integers(0, 10**9), st.sampled_from((200, 400, 1_000, 4_000, 100_000)))
-def test_every_sentence_of_a_dropped_item_stands_in_a_kept_one(seed: int, budget: int) -> None:
+def test_every_sentence_of_a_dropped_item_is_in_a_kept_one(seed: int, budget: int) -> None:
     rng = random.Random(seed)
     items = [_composed(rng, number) for number in range(rng.randrange(2, 14))]
     result = fit(a_fitting(*items, budget_tokens=budget), METER)

@@ -55,7 +55,7 @@ def test_answers_are_merged_by_rank_with_each_item_once(answers: list[list[str]]
 
 
 @given(st.floats(0.1, 100), st.lists(st.floats(0, 10), max_size=60))
-def test_rate_limiter_lets_no_more_through_than_its_rate(rate: float, pauses: list[float]) -> None:
+def test_rate_limiter_admits_no_more_than_its_rate(rate: float, pauses: list[float]) -> None:
     bucket, now, sent = TokenBucket(rate), 0.0, []
     for pause in pauses:
         now += pause

@@ -62,7 +62,7 @@ def assert_within_bounds(made: Page) -> None:
     assert len(made.aliases) <= bounds.ALIASES + 2
 
 
-def test_a_huge_section_is_continued_and_then_cut_and_the_sources_of_what_was_cut_are_released() -> None:
+def test_huge_section_is_continued_then_cut_and_sources_of_the_cut_text_are_released() -> None:
     memories = tuple(memory(f"m{at}", f"{sentence(at)} {'It was nice. ' * 20}".strip()) for at in range(1_200))
     body = "\n\n".join(one.text for one in memories)
     ids = tuple(one.memory_id for one in memories)
@@ -132,7 +132,7 @@ def test_a_models_names_and_headings_lose_their_wiki_syntax() -> None:
     assert (made.title, made.sections[0].heading, made.aliases[0].name) == ("Uchi", "Notes", "Uchi Austin")
 
 
-def test_quoted_lines_are_continued_without_end_and_each_part_cites_what_it_quotes() -> None:
+def test_quoted_lines_are_continued_without_limit_and_each_part_cites_its_own_sources() -> None:
     made: tuple[Page, ...] = ()
     every: dict[str, str] = {}
     for at in range(0, 1_200, 50):
@@ -187,7 +187,7 @@ def test_past_lines_do_not_grow_a_page_without_bound() -> None:
     assert "seats 119 people" in uchi.sections[0].body_md
 
 
-def test_a_long_rollup_is_continued_and_every_child_stands_once() -> None:
+def test_long_rollup_is_continued_and_has_every_child_once() -> None:
     hub = page("Austin", kind=PageType.TOPIC)
     children = tuple(
         page(f"Cafe number {at}", summary=f"Cafe in Austin with {at} tables.", tags=("city:austin",))

@@ -142,7 +142,7 @@ def test_rebuilt_section_has_the_remaining_sentences() -> None:
 
 
 @pytest.mark.parametrize("title", ["Rent the smaller boat", "Boat"])
-def test_rebuilt_first_line_of_a_decision_tells_the_day(title: str) -> None:
+def test_rebuilt_first_line_of_a_decision_has_the_day(title: str) -> None:
     left = memory("m2", "We decided to rent the smaller boat.")
     line = replace(section("", "m2"), slug="")
     draft = Draft(PageKey(PageType.DECISION, "boat"), title, line, "", (left,), (title,))

@@ -37,7 +37,7 @@ RULE = ReleaseRule(UUID(int=1), "shared", ("shared",), state=RuleState.APPROVED)
         ({"validity": Validity(valid_until=NOW + timedelta(days=1))}, True),
     ],
 )
-def test_what_is_not_accepted_or_over_is_not_copied(changes: dict[str, Any], is_it: bool) -> None:
+def test_memory_that_is_not_accepted_or_has_ended_is_not_copied(changes: dict[str, Any], is_it: bool) -> None:
     assert is_releasable(replace(PLAIN, **changes), now=NOW) is is_it
 
 
@@ -69,7 +69,7 @@ def test_copy_holds_nothing_of_the_owners_things() -> None:
         {"domains": ("x",)},
     ],
 )
-def test_fingerprint_changes_with_what_a_copy_holds_and_with_nothing_else(changes: dict[str, Any]) -> None:
+def test_fingerprint_changes_only_with_the_content_of_a_copy(changes: dict[str, Any]) -> None:
     assert fingerprint(replace(PLAIN, **changes)) != fingerprint(PLAIN)
     assert fingerprint(replace(PLAIN, memory_id="other", updated_at=NOW + timedelta(days=1))) == fingerprint(PLAIN)
 

@@ -114,7 +114,7 @@ def test_excessive_nesting_is_read_as_plain_text_without_loss(text: str) -> None
     assert of(text).text.split()[-2:] == ["deep", "words"]
 
 
-def test_the_rendered_page_is_what_is_chunked() -> None:
+def test_rendered_page_is_chunked() -> None:
     chunks = chunk(read("guide.md", GUIDE), count=lambda texts: [len(text.split()) for text in texts])
     assert "".join("".join(one.text for one in chunks).split()) == "".join(read("guide.md", GUIDE).text.split())
 

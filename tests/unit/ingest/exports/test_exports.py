@@ -191,7 +191,7 @@ def _said(*messages: dict[str, Any]) -> list[str]:
     return [turn.text for turn in conversation.turns]
 
 
-def test_slack_reply_apart_from_its_thread_quotes_what_it_answers() -> None:
+def test_slack_reply_apart_from_its_thread_quotes_the_first_message() -> None:
     first, other = f"{SECONDS}.000000", f"{SECONDS + 1}.000000"
     assert _said(
         post(0, "When is\n the demo?", thread_ts=first),

@@ -15,7 +15,7 @@ def read(*lines: object) -> list[ImportedRecord | SkippedPiece]:
     return list(read_journal("j.jsonl", "\n".join(json.dumps(line) for line in lines).encode()))
 
 
-def test_a_record_comes_out_as_it_was_written() -> None:
+def test_record_is_read_as_it_was_written() -> None:
     (record,) = read(
         {
             "id": "j1",
@@ -65,7 +65,7 @@ def test_unusable_record_is_left_out_with_its_reason() -> None:
     assert all(isinstance(one, SkippedPiece) and one.reason for one in left_out)
 
 
-def test_of_records_of_one_id_the_earlier_is_told() -> None:
+def test_earlier_of_two_records_with_one_id_is_reported() -> None:
     values = [{"id": "r1", "text": "one"}, {"id": "r1", "text": "two"}, {"id": "r1", "text": "two"}]
     found = list(read_journal("journal.jsonl", "\n".join(map(json.dumps, values)).encode()))
     assert [one.text for one in found if isinstance(one, ImportedRecord)] == ["one", "two"]

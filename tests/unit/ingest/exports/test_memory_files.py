@@ -112,7 +112,7 @@ def test_memory_with_a_role_of_its_own_is_a_memory() -> None:
     assert [type(one) for one in found] == [ImportedMemory, ImportedMemory]
 
 
-def test_of_memories_of_one_id_the_earlier_is_told_and_the_last_is_kept() -> None:
+def test_last_of_the_memories_with_one_id_is_kept_and_the_earlier_reported() -> None:
     values = [{"id": "m1", "text": "one"}, {"id": "m2", "text": "two"}, {"id": "m1", "text": "three"}]
     data = "\n".join(json.dumps(value) for value in [*values, values[2]]).encode()
     memories, skipped = read_file("memories.jsonl", io.BytesIO(data))
@@ -121,7 +121,7 @@ def test_of_memories_of_one_id_the_earlier_is_told_and_the_last_is_kept() -> Non
     assert "line 3 has the same id" in skipped[0].reason
 
 
-def test_what_follows_an_array_is_told() -> None:
+def test_data_after_an_array_is_reported() -> None:
     """Two files joined into one would otherwise lose the second unnoticed."""
     data = (json.dumps([{"text": "one"}]) + "\n" + json.dumps([{"text": "two"}])).encode()
     first, skipped = read_memories("m.json", data)

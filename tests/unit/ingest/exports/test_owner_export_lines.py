@@ -41,7 +41,7 @@ def conversations(*values: object) -> list[Conversation | SkippedPiece]:
     return list(read_conversations("x.jsonl", lines(*values)))
 
 
-def test_each_reader_takes_its_own_lines_of_a_whole_export() -> None:
+def test_each_reader_reads_its_own_lines_of_a_whole_export() -> None:
     whole = (OWNER, THREAD, TURN, MEMORY, {"sidecar": "page", "title": "Tea", "text": "Tea."}, END)
     (memory,) = memories(*whole)
     assert isinstance(memory, ImportedMemory)
@@ -113,7 +113,7 @@ def test_broken_line_is_skipped_and_the_others_are_read(broken: dict[str, Any]) 
     assert [len(one.turns) for one in found if isinstance(one, Conversation)] == [2]
 
 
-def test_export_without_its_end_is_told_and_one_without_such_lines_is_no_fault() -> None:
+def test_export_without_its_end_is_reported_and_one_without_such_lines_is_valid() -> None:
     *_, cut = memories(OWNER, MEMORY)
     assert isinstance(cut, SkippedPiece)
     assert (cut.is_lost, "cut off" in cut.reason) == (True, True)

@@ -80,7 +80,7 @@ async def never(tenant_id: UUID) -> None:
     return None
 
 
-def test_certificate_name_may_not_stand_for_such_an_id(tmp_path: Path) -> None:
+def test_certificate_name_may_not_map_to_a_version_5_uuid(tmp_path: Path) -> None:
     registered = {"uri:spiffe://corp/a": Grant("acme", (f"urn:uuid:{BOB}",), "planner")}
     settings = IdentitySettings(tmp_path, certificates=registered, requires_client_certificates=True)
     with pytest.raises(SettingInvalid, match=r"owners.*version-5 UUID.*name"):

@@ -119,7 +119,7 @@ async def test_calls_enter_up_to_the_limit_and_the_next_one_waits() -> None:
     await house.let_all_go()
 
 
-async def test_tenant_never_takes_more_than_its_share_of_slots() -> None:
+async def test_tenant_never_holds_more_than_its_share_of_slots() -> None:
     house = House(in_flight=4, per_tenant=3)
     await house.visit(A, count=6)
     assert house.admission.in_flight_count == 3

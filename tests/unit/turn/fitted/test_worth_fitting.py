@@ -44,7 +44,7 @@ def a_row(kind: str, odds: NDArray[np.float64], gold: NDArray[np.bool_], *, grou
     )
 
 
-def test_calibrated_relevances_sum_up_to_what_was_observed_in_every_bin_of_rows_not_fitted_on() -> None:
+def test_calibrated_relevances_sum_to_the_observed_ones_in_every_held_out_bin() -> None:
     curves = calibrate(drawn(1, 0.7, -0.5))
     unseen = drawn(2, 0.7, -0.5)
     found = fitting_worth.bins(unseen, [calibrated(curves, row) for row in unseen], "turn")
@@ -112,7 +112,7 @@ def test_small_talk_held_back_is_none_that_was_fitted_on() -> None:
         assert not {*held} & {*talk_messages("small_talk"), *talk_messages("asking")}
 
 
-def test_people_held_back_are_none_that_were_fitted_on_and_their_answers_are_their_memories() -> None:
+def test_held_out_people_are_not_fitted_on_and_their_answers_are_their_memories() -> None:
     fitted, held = talks.people("fitted"), talks.people("held")
     assert {one.name for one in fitted}.isdisjoint(one.name for one in held)
     for person in fitted + held:

@@ -70,7 +70,7 @@ def test_item_that_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
     )
 
 
-def test_an_item_that_fits_to_the_last_token_goes_in() -> None:
+def test_item_that_fits_to_the_last_token_is_included() -> None:
     item = an_item("k", text_of(1, 30), Source.KNOWLEDGE)
     exact = NOTICE + fence_of(Source.KNOWLEDGE) + cost(item.text)
     assert kept_ids(fitted(item, budget_tokens=exact)) == ["k"]
@@ -129,7 +129,7 @@ def test_knowledge_is_never_shortened() -> None:
     assert kept_ids(fitted(item, budget_tokens=NOTICE + fence_of(Source.KNOWLEDGE) + 20)) == []
 
 
-def test_tier_takes_only_items_above_the_knee_and_the_rest_comes_last() -> None:
+def test_tier_gets_only_items_above_the_knee_and_the_rest_comes_last() -> None:
     items = [*some(Source.KNOWLEDGE, 0.9, 0.1, 0.1), *some(Source.MEMORY, 0.5), *some(Source.THREAD, 0.4)]
     fixed = NOTICE + sum(map(fence_of, (Source.KNOWLEDGE, Source.MEMORY, Source.THREAD)))
     profile = a_profile(relevance_knee=0.2, sources=NO_FLOORS)
@@ -203,7 +203,7 @@ def test_wiki_floor_is_not_filled_with_irrelevant_pages() -> None:
     assert "wiki0" in kept_ids(fitted(*telling, *turns, budget_tokens=500, profile=profile))
 
 
-def test_wiki_floor_holds_what_is_worth_its_tokens() -> None:
+def test_wiki_floor_holds_items_worth_their_tokens() -> None:
     pages, turns = some(Source.WIKI, 0.005, words=5), some(Source.THREAD, *[0.15] * 400, words=5, start=1000)
     profile = a_profile(spend="balanced", sources={"wiki": {"floor_tokens": 64}})
     assert fate(fitted(*pages, *turns, budget_tokens=500, profile=profile), "wiki0").reason == "floor of wiki"
@@ -225,7 +225,7 @@ def test_without_relevances_there_is_no_knee() -> None:
     assert fate(fitted(*items), "knowledge1").reason == "priority 2"
 
 
-def test_pooled_allocation_goes_by_relevance_alone_including_older_turns() -> None:
+def test_pooled_allocation_is_by_relevance_alone_including_older_turns() -> None:
     items = [*some(Source.KNOWLEDGE, 0.9, 0.3), *some(Source.MEMORY, 0.8), *some(Source.THREAD, 0.7)]
     fixed = NOTICE + sum(map(fence_of, (Source.KNOWLEDGE, Source.MEMORY, Source.THREAD)))
     profile = a_profile(allocation="pooled", sources=NO_FLOORS)
@@ -249,7 +249,7 @@ def test_older_history_follows_grown_leads_with_evidence_before_summary() -> Non
     assert [block.zone.value for block in wide.rendering.blocks] == ["stable", "volatile", "volatile", "volatile"]
 
 
-def test_a_summary_takes_a_sixteenth_of_the_pool_and_none_of_a_small_one() -> None:
+def test_summary_gets_a_sixteenth_of_the_pool_and_none_of_a_small_one() -> None:
     lines = [f"user: {text_of(n, 20)}" for n in range(60)]
     summary = HistorySummary("\n".join(lines), 60, tuple(f"turn:old{n}" for n in range(60)))
     assert kept_ids(fitted(summary=summary, budget_tokens=1_999)) == []
@@ -283,7 +283,7 @@ def test_recent_turns_are_capped_while_others_want_room() -> None:
     assert len(window_of(literal)) == 9
 
 
-def test_window_depends_on_the_thread_and_the_pool_and_not_on_what_was_recalled() -> None:
+def test_window_depends_on_the_thread_and_the_pool_and_not_on_recalled_items() -> None:
     assert len(window_of(fitted(history=talk(9)))) == 9
     assert window_of(fitted(history=talk(9), profile=a_profile(history_tail_tokens=0))) == ["turn:9"]
     assert len(window_of(fitted(history=talk(9), profile=a_profile(history_turns=4)))) == 4
@@ -359,7 +359,7 @@ def test_recent_turns_leave_room_for_floors() -> None:
     assert 3 < len(window_of(result)) < 40
 
 
-def test_recent_turns_take_what_floors_leave() -> None:
+def test_recent_turns_get_the_tokens_that_floors_leave() -> None:
     items = some(Source.MEMORY, 0.9, words=5)
     profile = a_profile(allocation="seed_order", sources={**NO_FLOORS, "memory": {"floor_tokens": 400}})
     result = fitted(*items, history=talk(40), budget_tokens=400, profile=profile)
@@ -393,7 +393,7 @@ def test_count_limits_drop_the_end_of_the_order(knob: str) -> None:
     assert knob in fate(result, "knowledge2").reason
 
 
-def test_exchange_that_had_to_be_cut_takes_the_whole_pool() -> None:
+def test_exchange_that_had_to_be_cut_fills_the_whole_pool() -> None:
     arguments = {"type": "tool_call", "id": "a", "name": "write", "arguments": {"text": "x " * 1000}}
     turn = a_turn(1, "user", text_of(1, 10), arguments, a_result("a"))
     result = fitted(*some(Source.KNOWLEDGE, 0.9), history=(turn,), budget_tokens=200)

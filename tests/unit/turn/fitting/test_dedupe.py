@@ -32,7 +32,7 @@ def fate(result: Fitted, item_id: str) -> tuple[Decision, str]:
     return found.decision, found.into
 
 
-def test_the_same_text_goes_in_once_and_priority_decides_which() -> None:
+def test_same_text_is_included_once_by_priority() -> None:
     result = fitted(
         an_item("m", "Anna lives in Lisbon.", relevance=0.9), knowledge("k", "anna lives in lisbon", relevance=0.4)
     )
@@ -53,7 +53,7 @@ def test_floor_does_not_change_the_winner() -> None:
     assert kept_ids(result) == ["k"]
 
 
-def test_one_id_goes_in_once_whatever_its_texts() -> None:
+def test_one_id_is_included_once_whatever_its_texts() -> None:
     result = fitted(
         an_item("x", "Anna lives in Lisbon"), wiki("x", "Quite another text"), knowledge("x", "A third one")
     )
@@ -78,7 +78,7 @@ def test_a_text_that_says_more_pushes_out_the_shorter_one_whichever_is_offered_f
     assert fate(result, "k") == (Decision.DEDUPED_INTO, "m")
 
 
-def test_a_text_that_says_a_dropped_one_does_not_push_out_what_that_was_dropped_for() -> None:
+def test_text_that_says_a_dropped_one_does_not_displace_its_replacement() -> None:
     dropped = an_item("m1", LONG, relevance=0.9)
     longer = an_item("m2", f"Ben cooks on Fridays. {LONG}.", relevance=0.8)
     other = an_item("m3", f"{LONG}. The festival has a new name.", relevance=0.7)
@@ -156,7 +156,7 @@ def test_a_sentence_is_said_whatever_its_form(other: str, text: str) -> None:
     assert says(other, text)
 
 
-def test_a_section_in_full_pushes_out_the_memories_whose_sentences_it_says() -> None:
+def test_complete_section_displaces_the_memories_whose_sentences_it_has() -> None:
     result = fitted(
         an_item("m1", "Anna likes tea.", relevance=0.9),
         an_item("m2", "Anna likes cake.", relevance=0.1),
@@ -174,7 +174,7 @@ def test_a_section_that_quotes_one_sentence_of_a_memory_leaves_it_room() -> None
     assert "m1" in kept_ids(fitted(memory, section))
 
 
-def test_what_is_said_in_part_comes_after_what_is_new() -> None:
+def test_partly_repeated_item_comes_after_new_ones() -> None:
     section = wiki("w", "Anna likes tea.", stands_for=("m1",), relevance=0.9)
     memory = an_item("m1", "Anna drinks tea with milk at five in the afternoon", relevance=0.8)
     other = an_item("m2", "Bruno walks in the rain with his dog at five", relevance=0.3)
@@ -185,7 +185,7 @@ def test_what_is_said_in_part_comes_after_what_is_new() -> None:
     assert fate(result, "m1")[0] is Decision.OVER_BUDGET
 
 
-def test_a_section_reduced_to_its_first_lines_replaces_only_what_these_say() -> None:
+def test_section_cut_to_its_first_lines_replaces_only_their_content() -> None:
     section = wiki(
         "w",
         "Anna likes tea. " + "More about Anna. " * 60,

@@ -201,7 +201,7 @@ def test_repeated_turn_counts_once() -> None:
     assert ids(read([turn, turn], METER).exchange) == [["1"]]
 
 
-def test_an_exchange_that_fits_goes_in_whole() -> None:
+def test_exchange_that_fits_is_included_whole() -> None:
     thread = [a_turn(1, "user", "one two three"), a_turn(2, "assistant", "four")]
     exchange = fit_last(*thread, pool=sum(turn.tokens for turn in thread))
     assert exchange.turns == tuple(thread)

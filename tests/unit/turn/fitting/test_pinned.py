@@ -20,7 +20,7 @@ def fate(result: Fitted, item_id: str) -> Fate:
     return next(fate for fate in result.fates if fate.item.id == item_id)
 
 
-def test_pinned_items_stand_in_the_system_prompt_and_say_so() -> None:
+def test_pinned_items_are_in_the_system_prompt_and_marked() -> None:
     result = fitted(*PINNED, an_item("k", "A rule", Source.KNOWLEDGE))
     notice, pinned, recalled = result.rendering.blocks
     assert [block.zone for block in (notice, pinned, recalled)] == [Zone.STABLE, Zone.STABLE, Zone.VOLATILE]
@@ -89,7 +89,7 @@ def test_an_unusable_pinned_item_falls_alone() -> None:
     assert set(kept_ids(result)) == {"memory:1", "memory:2"}
 
 
-def test_pinned_items_of_a_source_that_timed_out_were_read_apart_and_stand() -> None:
+def test_pinned_items_of_a_source_that_timed_out_are_read_separately() -> None:
     question = a_fitting(*PINNED, an_item("late", "Anna paints boats.", relevance=0.9))
     late = tuple(replace(one, status=Status.TIMEOUT) for one in question.reports if one.source is Source.MEMORY)
     result = fit(replace(question, reports=late), METER)

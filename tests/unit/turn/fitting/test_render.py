@@ -102,7 +102,7 @@ def test_citation_marks_resolve_to_their_items_in_context_order() -> None:
     assert all(fate.tokens == count(f"[{fate.mark}] {fate.text}\n") for fate in result.fates)
 
 
-def test_notice_stands_in_every_context_so_that_the_system_prompt_stays_the_same() -> None:
+def test_notice_is_in_every_context_so_that_the_system_prompt_stays_the_same() -> None:
     empty = fitted()
     assert [block.text for block in empty.rendering.blocks] == [notice("000000")]
     assert (empty.rendering.messages, empty.fates, empty.turn_fates) == ((), (), ())
@@ -121,7 +121,7 @@ def test_items_are_grouped_by_their_container_and_not_by_its_title() -> None:
     assert lines == ["Notes", valve, "Notes", *dinner]
 
 
-def test_best_group_and_best_source_stand_last() -> None:
+def test_best_group_and_best_source_are_last() -> None:
     best = {"header": "Best", "relevance": 0.9}
     items = [
         an_item("m", "a fact of boats", relevance=0.8),
@@ -135,7 +135,7 @@ def test_best_group_and_best_source_stand_last() -> None:
     assert [fate.item.id for fate in fitted(*swapped, profile=profile).fates] == ["m", "k2", "k3", "k1"]
 
 
-def test_a_section_stands_once_where_its_first_item_does() -> None:
+def test_section_is_once_at_its_first_item() -> None:
     sections = ("Day", "Night", "Day", "")
     items = [
         an_item(f"k{n}", f"rule {n}a of boats", Source.KNOWLEDGE, header="Rules", section=section, position=n)
@@ -146,7 +146,7 @@ def test_a_section_stands_once_where_its_first_item_does() -> None:
     assert [line.split()[2] for line in lines if line.startswith("[")] == ["0a", "2a", "1a", "3a"]
 
 
-def test_items_without_a_section_stand_where_they_were_written() -> None:
+def test_items_without_a_section_keep_their_place() -> None:
     items = [
         an_item(f"k{n}", f"rule {n}a of boats", Source.KNOWLEDGE, header="Rules", section=section, position=n)
         for n, section in enumerate(("", "Night", ""))
@@ -187,7 +187,7 @@ def test_messages_keep_their_original_shape() -> None:
     assert sum(message.tokens for message in messages) == sum(turn.tokens for turn in turns)
 
 
-def test_cache_points_stand_after_the_stable_blocks_and_after_the_turns() -> None:
+def test_cache_points_follow_the_stable_blocks_and_the_turns() -> None:
     turns = (a_turn(1, "user", "find boats"), a_turn(2, "assistant", "two boats"))
     stable = count(notice("000000"))
     through = stable + sum(turn.tokens for turn in turns)

@@ -45,7 +45,7 @@ def test_breadth_counts_less_the_less_the_embedder_knows_the_language() -> None:
     assert breadth(weights, (9.0, 0.0)) == pytest.approx(math.log(2))
 
 
-def test_what_is_far_behind_is_likelier_for_a_broad_question_and_what_is_ahead_for_a_narrow_one() -> None:
+def test_distant_candidates_gain_for_broad_questions_and_leading_ones_for_narrow() -> None:
     narrow, usual, broad = (
         ranked(candidate(BEST), candidate(GOOD), candidate(POOR), reading=replace(READING, breadth=wide)).relevances
         for wide in (-MOST_BREADTH, 0.0, MOST_BREADTH)
@@ -69,7 +69,7 @@ def drawn(conversation: str, rng: np.random.Generator, weight: float) -> list[Co
     return [Counted("one", conversation, *told) for told in zip(vectors, counts.tolist(), strict=True)]
 
 
-def test_the_fit_finds_what_the_counts_were_drawn_from_and_the_average_question_has_no_breadth() -> None:
+def test_fit_recovers_the_true_weights_and_average_breadth_is_zero() -> None:
     questions = drawn("one", np.random.default_rng(1), 1.0)
     weights = fitted(questions)
     assert weights.vector[0] > 5 * max(map(abs, weights.vector[1:]))

@@ -54,7 +54,7 @@ def test_an_elliptical_message_may_lean_on_its_thread(message: str) -> None:
         "Quanto paguei pelo jantar no restaurante Suerte em Austin?",
     ],
 )
-def test_a_message_that_names_what_it_asks_for_stands_by_itself(message: str) -> None:
+def test_message_that_names_its_subject_does_not_lean(message: str) -> None:
     assert not may_lean(asked(message))
 
 
@@ -91,7 +91,7 @@ def test_the_reading_is_bounded_however_long_the_thread() -> None:
     assert in_thread(asked("Why?"), ()).thread is None
 
 
-def test_the_vector_in_a_thread_is_drawn_to_what_was_said_and_most_to_the_newest() -> None:
+def test_vector_in_a_thread_moves_towards_its_turns_and_most_to_the_newest() -> None:
     own, east, north = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]
     turns = (EarlierTurn(1, "user", "a"), EarlierTurn(2, "assistant", "b"), EarlierTurn(3, "user", "c"))
     there = vector_in_thread(own, turns, [east, None, north])
@@ -124,7 +124,7 @@ def test_a_message_that_leans_is_judged_in_its_thread() -> None:
     assert told.relevances[1] > told.relevances[0]
 
 
-def test_a_message_that_stands_by_itself_is_judged_as_without_a_thread() -> None:
+def test_message_that_does_not_lean_is_judged_as_without_a_thread() -> None:
     whole = asked("When did Caroline start her pottery class at the community center in Denver?")
     told = rank(in_thread(whole, TALK), [told_by((0.9, 0.1), (0.5, 0.6))])
     assert told.leaning == 0

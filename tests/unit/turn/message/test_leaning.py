@@ -49,12 +49,12 @@ def test_nearly_every_message_that_leans_is_read_with_its_thread() -> None:
     assert share(True, of=[may_lean(asked(text)) for text, leans in HELD if leans]) >= 0.95
 
 
-def test_a_third_of_the_messages_that_stand_by_themselves_cost_no_second_search() -> None:
+def test_third_of_the_messages_that_do_not_lean_cost_no_second_search() -> None:
     """Of the others ("Where is the fuse box?") only what is found can tell."""
     assert share(False, of=[may_lean(asked(text)) for text, leans in HELD if not leans]) >= 0.35
 
 
-def test_words_tell_follow_ups_that_point_at_nothing_from_questions_that_stand_by_themselves() -> None:
+def test_words_distinguish_follow_ups_without_pronouns_from_complete_questions() -> None:
     """Both were held back. "Since when?" has no word that points at something, and is told all the same."""
     follow_ups = [message_form(asked(text))["by_words"] for text in more_messages("held")]
     questions = [message_form(asked(text))["by_words"] for _, text in own_questions("held ")]
@@ -107,7 +107,7 @@ def test_a_message_that_finds_all_it_says_still_leans_if_it_says_so() -> None:
     assert leaning(in_thread(asked("What did I pay at Suerte?"), TALK), found, there, told) < 0.5
 
 
-def test_a_message_whose_words_one_memory_holds_stands_by_itself_in_a_thread_that_says_them_too() -> None:
+def test_message_whose_words_one_memory_has_does_not_lean_on_a_thread_with_them() -> None:
     reading = in_thread(asked("Where does the boat winter?"), BOAT)
     assert reading.thread is not None
     assert reading.thread.repeated == 1.0
@@ -118,7 +118,7 @@ def test_a_message_whose_words_one_memory_holds_stands_by_itself_in_a_thread_tha
     assert leaning(reading, own, there, held) < leaning(reading, own, there, elsewhere)
 
 
-def test_a_message_leans_however_alike_texts_in_a_language_that_the_embedder_does_not_know_are() -> None:
+def test_message_leans_however_similar_texts_in_an_unknown_language_are() -> None:
     reading = in_thread(asked("Wann genau kam die eigentlich an?"), TALK)
     own, there = np.array([-1.0, -2.0]), np.array([-1.5, -2.0])
     alike, unlike = (evidence([0.2, 0.0], cosines, [True, True]) for cosines in ([0.7, 0.6], [0.0, 0.0]))

@@ -98,7 +98,7 @@ def test_best_way_to_a_page_has_the_asked_types_and_few_edges() -> None:
     ]
 
 
-def test_where_asks_for_a_place_or_for_what_its_verb_leads_to() -> None:
+def test_where_asks_for_a_place_or_the_object_of_its_verb() -> None:
     words = MessageWords("Where does Ana work?")
     ways = [
         way("Ana", "works_at", "Helios", first=2, last=2),

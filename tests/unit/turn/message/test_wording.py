@@ -48,7 +48,7 @@ def test_endings_of_japanese_words_weigh_less_than_their_signs() -> None:
     assert share("工房はどこですか", "どこですか") < 0.5 < share("工房はどこですか", "工房")
 
 
-def test_each_text_is_told_apart_and_only_its_beginning_is_read() -> None:
+def test_each_text_is_separate_and_only_its_beginning_is_read() -> None:
     assert word_shares(["bicycle"], ["a bicycle", "a car", f"{'x ' * 2000}bicycle"]) == [1.0, 0.0, 0.0]
 
 
@@ -60,7 +60,7 @@ def test_each_text_is_told_apart_and_only_its_beginning_is_read() -> None:
         ("周末吃饭", "我们周末搬家。"),
     ],
 )
-def test_a_word_that_only_tells_when_weighs_nothing_beside_others(question: str, text: str) -> None:
+def test_word_for_a_time_weighs_nothing_beside_others(question: str, text: str) -> None:
     assert share(question, text) == 0.0
 
 
@@ -72,7 +72,7 @@ def test_a_word_that_only_tells_when_weighs_nothing_beside_others(question: str,
         ("мой брат", "Мой отпуск в июле."),
     ],
 )
-def test_a_word_that_only_tells_whose_weighs_nothing_beside_others(question: str, text: str) -> None:
+def test_word_for_an_owner_weighs_nothing_beside_others(question: str, text: str) -> None:
     assert share(question, text) == 0.0
 
 

@@ -44,7 +44,7 @@ def test_the_number_of_texts_alone_changes_nothing() -> None:
     assert told(-2.0, 0.4) == told(-2.0, 0.4, texts=50)
 
 
-def test_pages_hold_what_the_facts_hold_that_they_repeat() -> None:
+def test_pages_have_the_holding_of_the_facts_that_they_repeat() -> None:
     facts, pages = told(-6.0, 0.2), told(0.0, 0.6)
     both = holdings({"page": pages, "fact": facts}, HOLDS)
     assert both["page"] == both["fact"] == holdings({"fact": facts}, HOLDS)["fact"] < 0.5

@@ -99,7 +99,7 @@ def test_words_in_common_count_against_the_cosine_that_they_make() -> None:
     assert told == pytest.approx([0.3 - LEAST, 0.22 - LEAST, 0.1 - LEAST])
 
 
-def test_what_typed_edges_lead_to_by_most_of_the_question_is_as_like_it_as_the_way_there() -> None:
+def test_page_reached_by_edges_is_as_like_the_question_as_its_path() -> None:
     led = np.array([0.0, 0.6, 0.7])
     assert likenesses(np.full((1, 3), 0.3), np.zeros((1, 3)), led, (0.2,)).round(3).tolist() == [0.1, 0.1, 0.7]
 
@@ -163,7 +163,7 @@ def test_a_question_not_about_ones_own_life_needs_a_memory_more_like_it() -> Non
     assert aloofness(FROM - 1.5, 0.5) == pytest.approx((1.5 * SLOPE + LEAST + 0.08) / 2)
 
 
-def test_a_memory_that_says_more_of_a_name_in_the_question_tells_whose_life_it_is_about() -> None:
+def test_memory_that_says_more_of_a_name_in_the_question_shows_whose_life_it_is_about() -> None:
     texts = ("Pickle stopped eating what the vet sold.", "Pickle is pink.", "The tap drips.")
     asked = replace(read("What is Pickle eating?", today=date(2026, 3, 1)), background=(0.2,), personal=-1.0)
     both, name, other = judged([[0.5, 0.5, 0.5]], asked, texts=texts)
@@ -222,7 +222,7 @@ def test_in_an_unknown_language_relevance_a_personal_question_and_its_words_coun
         ("Annemin doğum günü ne zaman?", "Annem doğum gününü mayısta kutluyor.", "Tren bu sabah yine gecikti."),
     ],
 )
-def test_an_answer_in_an_unknown_language_is_told_by_its_words(question: str, answer: str, beside_it: str) -> None:
+def test_answer_in_an_unknown_language_is_recognised_by_its_words(question: str, answer: str, beside_it: str) -> None:
     reading = replace(
         read(question, today=date(2026, 3, 1)), background=(0.6,), has_vector=True, blind=1.0, personal=1.0
     )
@@ -256,7 +256,7 @@ def test_a_fifth_of_the_words_of_the_thread_counts_as_all_as_far_as_the_message_
 
 
 @pytest.mark.parametrize(("known", "is_recalled"), [(0.6, True), (0.25, False)])
-def test_an_answer_in_an_unknown_language_is_told_by_the_words_of_the_thread_that_its_question_leans_on(
+def test_answer_in_an_unknown_language_is_recognised_by_the_words_of_its_thread(
     known: float, is_recalled: bool
 ) -> None:
     """If the embedder knows the thread's language, its words tell no more than its vector."""
@@ -293,14 +293,14 @@ def test_an_answer_in_an_unknown_language_is_told_by_the_words_of_the_thread_tha
         ("¿Qué come mi hermana?", "¿Cuántos lados tiene un hexágono?"),
     ],
 )
-def test_questions_about_ones_own_life_are_told_from_what_anybody_may_know(own: str, general: str) -> None:
+def test_questions_about_the_users_life_are_distinguished_from_general_knowledge(own: str, general: str) -> None:
     vectors = MiniLM().encode([own, general]).tolist()
     readings = [read(text, today=date(2026, 3, 1)) for text in (own, general)]
     first, second = (personal_score(*one, MINILM) for one in zip(readings, vectors, strict=True))
     assert first > 0.5 > second
 
 
-def test_questions_held_back_about_ones_own_life_stand_above_those_that_anybody_may_ask(is_soak: bool) -> None:
+def test_held_out_questions_about_the_users_life_score_above_general_ones(is_soak: bool) -> None:
     told = [*own_questions("held ")][:: 3 if is_soak else 6]
     readings = [read(text, today=date(2026, 3, 1)) for _, text in told]
     vectors = MiniLM().encode([text for _, text in told]).tolist()
@@ -322,7 +322,7 @@ def test_telling_words_are_words_pairs_of_short_ones_beginnings_and_ends() -> No
     assert telling_words(read("我吃鱼", today=date(2026, 3, 1))) == {"我", "吃", "鱼", "我吃", "吃鱼"}
 
 
-def test_sentences_and_pairs_are_what_they_say() -> None:
+def test_sentences_and_pairs_are_distinct_and_the_halves_disjoint() -> None:
     assert len(set(SENTENCES)) == 128
     told = [pair for group in ("pairs", "held", "second", "third") for pair in pairs(group)]
     assert len({one.memory for one in told}) == len({one.question for one in told}) == len(told) >= 100
@@ -368,7 +368,7 @@ def test_each_embedder_has_its_own_bar() -> None:
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="its engine is for Linux on x86-64"
 )
-def test_with_the_multilingual_embedder_questions_held_back_are_told_apart_far_better(is_soak: bool) -> None:
+def test_multilingual_embedder_distinguishes_held_out_questions_far_better(is_soak: bool) -> None:
     told = [*own_questions("held ")][:: 4 if is_soak else 16]
     readings = [read(text, today=date(2026, 3, 1)) for _, text in told]
     vectors = Multilingual().others([QUESTION_PREFIX + text for _, text in told]).tolist()

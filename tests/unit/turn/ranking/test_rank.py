@@ -99,7 +99,7 @@ def test_naming_everyone_favours_none() -> None:
 
 
 @pytest.mark.parametrize("asked", ["Ana", "Jean-Luc", "O'Brien"])
-def test_what_every_bearer_of_a_name_said_is_favoured(asked: str) -> None:
+def test_texts_of_every_bearer_of_a_name_are_favoured(asked: str) -> None:
     speakers = ("Ana Lima (ana)", "Ana Lima (ana2)", "Jean-Luc O'Brien", "Rui")
     reading = read(f"What did {asked} eat?", speakers=speakers, today=date(2026, 11, 21))
     *_, rui = every = relevances(*(candidate(speaker=speaker) for speaker in speakers), reading=reading)
@@ -166,7 +166,7 @@ def test_no_candidates_are_ranked_to_nothing() -> None:
     assert rank(READING, []) == Ranked()
 
 
-def test_a_text_behind_a_summary_loses_odds_and_one_that_surely_answers_almost_nothing() -> None:
+def test_text_in_a_summary_loses_half_of_its_odds() -> None:
     for numbers in (BEST, GOOD, POOR):
         plain = candidates(candidate(numbers))
         [before] = rank(READING, [plain]).relevances
@@ -185,7 +185,7 @@ def test_columns_of_a_subset_of_candidates_stay_aligned() -> None:
     assert rank(READING, [kept]) == rank(READING, [candidates(candidate(POOR, "two", speaker="Rui"))])
 
 
-def test_stored_marks_stand_for_reading_the_text() -> None:
+def test_stored_marks_replace_reading_the_text() -> None:
     asks, tells = "Did Ana go to the sea in May?", "We went swimming."
     for kind in CandidateKind:
         plain = replace(candidates(candidate(kind=kind)), texts=[asks])
@@ -227,7 +227,7 @@ def test_a_page_is_less_relevant_than_a_passage_that_says_as_much() -> None:
     assert relevances(page)[0] < relevances(passage)[0]
 
 
-def test_without_a_vector_a_kind_whose_texts_hold_few_of_the_words_is_unlikely_to_hold_an_answer() -> None:
+def test_without_vectors_a_kind_with_few_of_the_words_is_unlikely_to_hold_an_answer() -> None:
     few, many = (ranked(candidate(blind(share, share, share), kind=CandidateKind.FACT)).held[0] for share in (0.1, 0.9))
     assert few < 0.5 < many < 1
 
@@ -240,7 +240,7 @@ def test_texts_without_vectors_hold_an_answer_as_likely_as_without_an_embedder(k
     assert ranked(new, other, reading=embedded).held[0] == ranked(new, reading=READING).held[0]
 
 
-def test_new_pages_without_vectors_hold_what_the_facts_hold_that_they_repeat() -> None:
+def test_new_pages_without_vectors_have_the_holding_of_the_facts_that_they_repeat() -> None:
     fact, page = One((POOR,), kind=CandidateKind.FACT), One((blind(1.0, 1.0, 1.0),), kind=CandidateKind.PAGE)
     held = ranked(fact, page, reading=replace(READING, has_vector=True)).held
     assert held[0] == held[1] < 1

@@ -51,7 +51,7 @@ def test_relevance_is_comparable_across_sources() -> None:
     assert beside_better < alone
 
 
-def test_equal_relevance_goes_by_text_and_not_by_ids_or_the_order_of_rows() -> None:
+def test_equal_relevance_is_ordered_by_text_and_not_by_ids_or_rows() -> None:
     report = a_report(("b", 0.5), ("a", 0.5))
     texts = ("Ana keeps the keys in the shed", "Ana keeps the keys in the car!")
     items = tuple(item._replace(text=text) for item, text in zip(report.items, texts, strict=True))

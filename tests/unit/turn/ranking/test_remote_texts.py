@@ -42,7 +42,7 @@ def relevances(*reports: SourceReport, reading: Reading = READING) -> dict[str, 
     return {item.text: item.relevance for report in judged.reports for item in report.items}
 
 
-def test_first_remote_text_counts_by_what_it_says() -> None:
+def test_first_remote_text_counts_by_its_content() -> None:
     for source in (Source.MEMORY, Source.KNOWLEDGE, Source.TOOLS):
         told = relevances(remote(MISS, HIT, source=source))
         assert told[MISS] < 0.02, source
@@ -76,7 +76,7 @@ def test_vectors_count_as_for_our_own_texts() -> None:
     assert dict(written_features(features, is_whole=True))["cosine"] == 0.9
 
 
-def test_vectors_tell_how_sensitive_remote_texts_are() -> None:
+def test_vectors_show_how_sensitive_remote_texts_are() -> None:
     question = QuestionVectors(np.array([[1.0, 0.0]]), np.array([2.0, -4.0]))
     vectors = {HIT: np.array([0.0, 0.5])}
     (told,) = with_evidence([remote(MISS, HIT)], READING, question, vectors)
@@ -92,7 +92,7 @@ def test_vectors_tell_how_sensitive_remote_texts_are() -> None:
         assert list(told.candidates.sensitivity) == expected
 
 
-def test_vectors_tell_how_sensitive_remote_texts_are_of_an_owner_without_texts_of_ours() -> None:
+def test_vectors_show_how_sensitive_remote_texts_are_without_built_in_texts() -> None:
     question = QuestionVectors(np.array([[1.0, 0.0]]), np.array([2.0, -4.0]))
     nothing = Candidates(CandidateKind.FACT, [], [], of_shares([], parts=1))
     report = replace(remote(HIT), candidates=nothing)
@@ -101,7 +101,7 @@ def test_vectors_tell_how_sensitive_remote_texts_are_of_an_owner_without_texts_o
     assert list(told.candidates.sensitivity) == [-2.0]
 
 
-def test_remote_texts_stand_beside_our_own() -> None:
+def test_remote_texts_are_ranked_beside_built_in_ones() -> None:
     item = Item("ours", Source.MEMORY, HIT, 0, 0.5, provenance=(Ref("memory", "ours"),))
     candidates = Candidates(
         CandidateKind.FACT,
@@ -146,7 +146,7 @@ def test_the_best_texts_of_each_source_are_embedded_first_and_once() -> None:
     assert (len(texts), len(set(texts)), max(map(len, texts))) == (MOST_EMBEDDED, MOST_EMBEDDED, 2_000)
 
 
-def test_a_rerankers_order_stands_and_the_relevances_stay() -> None:
+def test_order_of_a_reranker_is_kept_and_the_relevances_stay() -> None:
     report = replace(remote(MISS, HIT, "Ana has keys."), reranked=("memory:0", "memory:2", "memory:1"))
     items = judge(with_evidence([report], READING, None, {}), READING).reports[0].items
     assert [item.id for item in items] == ["memory:0", "memory:2", "memory:1"]

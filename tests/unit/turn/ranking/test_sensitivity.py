@@ -72,16 +72,16 @@ def test_likenesses_say_how_sensitive_a_memory_is() -> None:
     assert [round(one - plain[0], 4) for one in told] == [0.2, 0.0, -0.01]
 
 
-def test_vectors_do_not_tell_in_a_language_that_the_embedder_does_not_know() -> None:
+def test_vectors_are_not_used_in_a_language_that_the_embedder_does_not_know() -> None:
     plain, told = (likenesses(judged(sensitivity, replace(READING, blind=1.0))) for sensitivity in ((), (-40.0,) * 3))
     assert told == plain
 
 
-def test_whether_a_message_asks_for_anything_does_not_hang_on_how_sensitive_memories_are() -> None:
+def test_whether_a_message_asks_does_not_depend_on_how_sensitive_memories_are() -> None:
     assert judged(()).prospects == judged([-40.0, None, 40.0]).prospects
 
 
-def test_notes_of_work_are_told_from_private_ones() -> None:
+def test_notes_of_work_are_distinguished_from_private_ones() -> None:
     sensitive = (
         "User's HIV test came back positive.",
         "I owe my brother 12,000 and my wife doesn't know.",

@@ -46,19 +46,19 @@ def reasons(result: Fitted) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("allocation", ["priority", "pooled"])
-def test_what_is_not_worth_its_tokens_stays_out_with_its_number(allocation: str) -> None:
+def test_item_not_worth_its_tokens_is_left_out_with_its_number(allocation: str) -> None:
     result = fitted_with(GOOD, POOR, profile=a_profile(spend="balanced", allocation=allocation))
     assert kept_ids(result) == ["good"]
     assert reasons(result) == {"poor": f"its worth of {worth(0.0001, POOR.text):.6f} is below 0.00032"}
 
 
-def test_full_takes_all_that_fits_and_seed_order_is_literal() -> None:
+def test_full_spend_includes_all_that_fits_and_seed_order_is_literal() -> None:
     assert set(kept_ids(fitted_with(GOOD, POOR, profile=a_profile(spend="full")))) == {"good", "poor"}
     literal = a_profile(spend="frugal", allocation="seed_order")
     assert set(kept_ids(fitted_with(GOOD, POOR, profile=literal))) == {"good", "poor"}
 
 
-def test_a_floor_is_for_what_is_worth_it() -> None:
+def test_floor_is_for_items_worth_their_tokens() -> None:
     profile = a_profile(spend="balanced", sources={"memory": {"floor_tokens": 500}})
     assert kept_ids(fitted_with(POOR, profile=profile)) == []
 
@@ -107,7 +107,7 @@ def test_less_is_worth_it_the_less_likely_the_message_asks_for_anything() -> Non
     assert kept_ids(fitted_with(GOOD, item, reading=doubtful)) == ["good"]
 
 
-def test_what_was_left_out_is_one_replay_with_full_away() -> None:
+def test_replay_with_full_spend_shows_the_items_left_out() -> None:
     question = replace(a_fitting(GOOD, POOR, profile=BALANCED), reading=MessageReading(("Where?",), asks=0.05))
     result = fit(question, METER)
     assert kept_ids(result) == []
@@ -157,21 +157,21 @@ def test_message_that_leans_on_its_thread_recalls_less_the_further_it_leans() ->
     assert recalled(*many, leaning=1.0, spend="full") == recalled(*many, leaning=0.0, spend="full")
 
 
-def test_what_a_follow_up_may_not_recall_is_refused_with_the_bound() -> None:
+def test_item_beyond_a_follow_ups_bound_is_refused_with_the_bound() -> None:
     items = [an_item(f"m{n}", f"fact{n} " * 900, relevance=0.4, features=Features(holds=1.0)) for n in range(3)]
     result = fitted_with(*items, reading=MessageReading(("why?",), leaning=1.0))
     reason = "past the 3000 tokens that a message leaning 1.00 on its thread may recall"
     assert [*reasons(result).values()] == [reason]
 
 
-def test_follow_up_keeps_workspace_files_and_what_cannot_be_judged() -> None:
+def test_follow_up_keeps_workspace_files_and_unjudged_items() -> None:
     judged = [an_item(f"m{n}", f"fact{n} " * 100, relevance=0.5, features=Features(holds=1.0)) for n in range(40)]
     file = an_item("file", "rule " * 2_000, Source.WORKSPACE, relevance=0.00001, features=Features(holds=1.0))
     tool = an_item("tool", "answer " * 1_500, Source.TOOLS, relevance=0.0)
     assert {"file", "tool"} <= {item.id for item in recalled(*judged, file, tool, leaning=1.0)}
 
 
-def test_turns_of_the_window_take_nothing_of_what_a_follow_up_may_recall() -> None:
+def test_turns_of_the_window_use_nothing_of_a_follow_ups_bound() -> None:
     judged = Features(holds=1.0)
     turns = [a_turn(n, "user", f"said{n} " * 400) for n in range(1, 5)]
     said = [an_item(turn.id, turn.text, Source.THREAD, relevance=0.9, features=judged) for turn in turns]
@@ -183,7 +183,7 @@ def test_turns_of_the_window_take_nothing_of_what_a_follow_up_may_recall() -> No
     assert len(recalled(*told, *said, leaning=1.0)) < len(told)
 
 
-def test_turns_before_the_recent_ones_count_towards_what_a_follow_up_may_recall() -> None:
+def test_turns_before_the_recent_ones_count_towards_a_follow_ups_bound() -> None:
     turns = [a_turn(n, "user", f"said{n} " * 400) for n in range(1, 40)]
     found = [an_item(one.id, one.text, Source.THREAD, relevance=0.9, features=Features(holds=1.0)) for one in turns]
     question = a_fitting(*found, profile=a_profile(spend="balanced"), history=turns, window_tokens=64_000)
@@ -198,7 +198,7 @@ def test_worth_is_relevance_times_holds_over_the_root_of_the_tokens() -> None:
     assert worth(0.3, "") == worth(0.3, "x" * 16)
 
 
-def test_recall_is_told_by_its_best_relevances_and_their_sum() -> None:
+def test_recall_is_described_by_its_best_relevances_and_their_sum() -> None:
     told = recall_features([0.1, 0.5, 0.2], 0.7, 0.5)
     assert told["best"] == pytest.approx(0.0)
     assert told["fifth"] == told["best"], "of fewer than five"

@@ -191,7 +191,7 @@ def test_follow_up_of_an_earlier_receipt_recalls_as_much_as_it_did() -> None:
         assert kept_ids(again) == kept_ids(turn)
 
 
-def test_row_leaves_out_what_is_nothing_and_is_read_whole() -> None:
+def test_row_leaves_out_empty_values_and_is_read_back_complete() -> None:
     receipt = receipt_of(QUESTION)
     left_out = row(receipt, Source.KNOWLEDGE)["items"][0]
     assert left_out.keys() <= {"id", "text", "relevance", "decision", "reason", "provenance"}
@@ -281,7 +281,7 @@ def test_a_replay_without_its_texts_says_how_many_are_gone() -> None:
     assert "no longer has all its texts (2 missing)" in str(refused.value)
 
 
-def test_replay_under_other_knobs_shows_what_would_differ() -> None:
+def test_replay_under_other_knobs_shows_the_differences() -> None:
     written, texts = write(ASKED, QUESTION, fit(QUESTION, METER))
     question = replay(written, texts, fence_tag="000000")
     narrow = merge(parse_layer(question.profile.as_mapping()), parse_layer({"budget_tokens": 64}))

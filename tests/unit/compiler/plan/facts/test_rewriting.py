@@ -160,7 +160,7 @@ def test_text_too_long_to_compare_keeps_every_fact() -> None:
     assert "): Box 5 holds 7005 pieces." in section.body_md
 
 
-def test_new_page_takes_the_users_word_over_a_tools() -> None:
+def test_new_page_prefers_the_users_word_to_a_tools() -> None:
     tool = replace(HOSTILE, metadata={"origin": "tool"})
     sections = (ProposedSection("overview", "", "The gate code is 9999.", ("m1", "m9")),)
     proposal = Proposal(new_pages=(ProposedPage(PageType.ENTITY, "House", sections=sections),))

@@ -191,7 +191,7 @@ def test_a_candidate_is_promoted_when_the_planner_asks() -> None:
 
 
 @pytest.mark.parametrize("status", [PromotionStatus.NONE, PromotionStatus.PROMOTED, PromotionStatus.SUPPRESSED])
-def test_only_what_was_a_candidate_before_is_promoted(status: PromotionStatus) -> None:
+def test_only_earlier_candidates_are_promoted(status: PromotionStatus) -> None:
     children = places(15)
     decision = decided([ready(children, status), *children], Proposal(section_promotions=(ASKED,)), records=20, days=30)
     assert "section_not_ready" in reasons(decision)
@@ -289,7 +289,7 @@ def test_new_tag_removes_no_child_from_a_hub_titled_with_it() -> None:
     assert set(written(decision)["restaurants"].children) == set(keys)
 
 
-def test_whole_list_drops_what_it_does_not_name_and_moves_pages_between_sections() -> None:
+def test_complete_list_drops_other_pages_and_moves_pages_between_sections() -> None:
     kept, moved, gone = places(3)
     lists = [
         replace(section("", "m00", name=name), children=tuple(one.key for one in children), aggregation=Aggregation())

@@ -36,19 +36,19 @@ def written(standing: Page, *sections: ProposedSection, of: LeafBatch) -> dict[s
 @pytest.mark.parametrize(
     "line", ["- Ana is engaged to Sam.", "- Ana is engaged to Sam!", "- **Ana** is engaged to Sam."]
 )
-def test_line_that_stands_in_another_section_is_cited_there(line: str) -> None:
+def test_line_that_is_in_another_section_is_cited_there(line: str) -> None:
     standing = page("Ana", section("- Ana is engaged to Sam.", "m1", name="relations"))
     found = written(standing, quoted("notes_2026_03", line, "m2"), of=batch(TOLD, AGAIN))
     assert found == {"relations": ("- Ana is engaged to Sam.", ["m1", "m2"])}
 
 
-def test_what_a_longer_line_says_is_not_said_again() -> None:
+def test_content_of_a_longer_line_is_not_repeated() -> None:
     standing = page("Ana", section("- Ana lives in Leeds. Ana is engaged to Sam.", "m1"))
     found = written(standing, quoted("relations", "- Ana is engaged to Sam.", "m2"), of=batch(TOLD, AGAIN))
     assert found == {"overview": ("- Ana lives in Leeds. Ana is engaged to Sam.", ["m1", "m2"])}
 
 
-def test_line_of_another_day_and_line_that_says_more_stand_beside_it() -> None:
+def test_line_of_another_day_and_line_that_says_more_are_kept() -> None:
     standing = page("Ana", section("- 2026-03-01: Ana called today.\n- Ana lives in Leeds.", "m1"))
     more = "- 2026-03-04: Ana called today.\n- Ana lives in Leeds. Sam does too."
     found = written(standing, quoted("notes_2026_03", more, "m2"), of=batch(TOLD, AGAIN))

@@ -127,7 +127,7 @@ def test_places_of_two_cities_are_two_pages() -> None:
     assert created(second).keys() == {"blue-bottle-oakland"}
 
 
-def test_an_archived_page_comes_back_under_its_own_key() -> None:
+def test_archived_page_returns_under_its_own_key() -> None:
     gone = page("Uchi", section("Old.", "m0"))
     archived = type(gone)(
         **{name: getattr(gone, name) for name in gone.__dataclass_fields__ if name != "is_active"}, is_active=False
@@ -136,7 +136,7 @@ def test_an_archived_page_comes_back_under_its_own_key() -> None:
     assert created(decision)["uchi"].page.is_active
 
 
-def test_title_of_a_page_that_comes_back_empty_cites_only_what_brought_it_back() -> None:
+def test_title_of_a_page_that_returns_empty_cites_only_the_memories_of_its_return() -> None:
     """While it was archived it cited an edited memory, so that forgetting that one removed the title."""
     proof = Alias("uchi", "Uchi", sources=(source("m2"),))
     empty = Page(PageKey(PageType.ENTITY, "uchi"), "Uchi", "", aliases=(proof,), is_active=False)
@@ -146,7 +146,7 @@ def test_title_of_a_page_that_comes_back_empty_cites_only_what_brought_it_back()
         assert [[one.memory_id for one in alias.sources] for alias in made.aliases] == [cited]
 
 
-def test_held_name_keeps_its_mentions_until_a_page_takes_it() -> None:
+def test_held_name_keeps_its_mentions_until_a_page_has_it() -> None:
     held = decided(Proposal(mentions=(HeldName("Chef João", None, "", ("m1", "m7")),)))
     (item,) = held.items
     assert isinstance(item, HoldMention)

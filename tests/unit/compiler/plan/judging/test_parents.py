@@ -160,7 +160,7 @@ def test_person_lists_the_pages_whose_summaries_name_them() -> None:
     assert "joanna" in names_in_summaries([page("swimming", summary="2026-03-01: joanna: i swim daily.")])
 
 
-def test_city_lists_as_places_only_what_its_tags_say_is_one() -> None:
+def test_city_lists_as_places_only_pages_tagged_as_places() -> None:
     city = ParentCandidate("city", "lisbon", "Lisbon", "places")
     doctor, cafe, house = (page(name, summary="x in Lisbon.") for name in ("Ines Baptista", "Kristof", "Renee's house"))
     assert section_of(doctor, city) == "people_and_things"

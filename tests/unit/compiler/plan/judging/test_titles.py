@@ -51,7 +51,7 @@ def test_theme_is_titled_in_the_language_of_most_of_its_lines() -> None:
     assert titled(more) == [TitlePage(page.key, "Pottery")]
 
 
-def test_title_in_a_language_rests_on_all_that_the_theme_rests_on_whenever_it_was_given() -> None:
+def test_title_in_a_language_cites_all_memories_of_the_theme_whenever_given() -> None:
     """Not on what opened the page at that moment. Languages of one line give no name, and a former title none that stays."""
     every = (source("m1"), source("m2"))
     page = pottery(GERMAN)

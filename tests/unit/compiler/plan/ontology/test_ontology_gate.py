@@ -80,7 +80,7 @@ def test_place_without_an_approved_type_is_held() -> None:
     assert typing_of(page("Harbour House", summary="Harbour House is a diner."), other) == UNTYPED
 
 
-def test_tenant_that_went_back_to_no_ontology_holds_only_what_was_typed() -> None:
+def test_tenant_rolled_back_to_no_ontology_holds_only_typed_pages() -> None:
     empty = vocabulary(Ontology(2))
     assert typing_of(placed("Harbour House"), empty) == UNTYPED
     assert typing_of(placed("Harbour House"), empty, PageTyping("place")) == held("place", HeldReason.WITHDRAWN)
@@ -154,9 +154,7 @@ EDGES = [
 
 
 @pytest.mark.parametrize(("edge", "source_type", "target_type", "reason"), EDGES)
-def test_edge_stands_between_pages_of_its_types(
-    edge: str, source_type: str, target_type: str, reason: HeldReason
-) -> None:
+def test_edge_joins_pages_of_its_types(edge: str, source_type: str, target_type: str, reason: HeldReason) -> None:
     assert edges.held_reason(edge, PageTyping(source_type), PageTyping(target_type), KNOWN) == reason
 
 
@@ -225,7 +223,7 @@ def test_planner_s_edge_type_is_a_slug_of_the_ontology_or_waits_for_it(name: str
     assert (edges.proposed_type(name, None), edges.proposed_type(name, KNOWN)) == (without, under)
 
 
-def test_planner_is_offered_what_is_approved() -> None:
+def test_planner_is_offered_the_approved_terms() -> None:
     offered = KNOWN.edge_types()
     assert {"works_at", "dined_at", "located_in"} <= set(offered)
     assert "berthed_in" not in offered
