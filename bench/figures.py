@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from dataclasses import dataclass
 from math import ceil, nan
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+
+def log_progress(line: str) -> None:
+    """Print a line of a run's progress to standard error, with the time."""
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, slots=True)

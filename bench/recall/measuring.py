@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 import grpc
 
 from bench.databases import own_database
+from bench.figures import log_progress
 from bench.recall import follow_ups
 from bench.recall.asking import BUDGETS, Asker, AskOptions, some
 from bench.recall.baselines import Baselines
@@ -83,7 +83,7 @@ async def measure(plan: Plan) -> Tally:
         if plan.write is not None and evidence is not None:
             write_weights(plan.write, evidence, data=plan.data)
         trained_folds = folds(evidence, measured, count=plan.folds)
-        _log(f"{len(trained_folds)} folds trained")
+        log_progress(f"{len(trained_folds)} folds trained")
         asker = Asker(world, journal, tally, options, share=plan.share, with_wiki=plan.with_wiki)
         embedder = LocalEmbedder(MiniLM())
         for number, fold in enumerate(trained_folds):
@@ -94,7 +94,7 @@ async def measure(plan: Plan) -> Tally:
             documents = [one for one in documents_asked if one.corpus in fold.corpora]
             if documents and fold.conversations:
                 await asker.documents(documents, fold.conversations[0].name)
-            _log(f"fold {number + 1} of {len(trained_folds)} asked, {tally.contexts} contexts")
+            log_progress(f"fold {number + 1} of {len(trained_folds)} asked, {tally.contexts} contexts")
         embedder.close()
         tally.took_ms = await _alone_ms(world, trained_folds[0])
         tally.degraded = world.degraded
@@ -111,7 +111,7 @@ async def _follow_ups(plan: Plan) -> Tally:
     questions = some(follow_ups.questions(dialogs), plan.share)
     async with served() as world:
         await follow_ups.fill(world, dialogs, questions)
-        _log("all data written")
+        log_progress("all data written")
         await follow_ups.ask(world, journal, tally, questions, spend=plan.spend)
         tally.degraded = world.degraded
     return tally
@@ -122,8 +122,8 @@ async def _filled(plan: Plan, trained: Sequence[Conversation]) -> AsyncIterator[
     async with served() as world:
         await world.fill(trained, plan.data)
         if plan.with_wiki:
-            _log(f"{await world.compile(trained)} pages compiled")
-        _log("all data written")
+            log_progress(f"{await world.compile(trained)} pages compiled")
+        log_progress("all data written")
         yield world, world.app.pools
 
 
@@ -157,11 +157,6 @@ async def _alone_ms(world: World, fold: Fold) -> list[float]:
         )
         took_ms.append((time.perf_counter() - began) * 1000)
     return took_ms
-
-
-def _log(line: str) -> None:
-    """Print the run's progress to standard error."""
-    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
 def _with(settings: Settings, embed_deadline_s: float | None, backends: Path | None, graph_hops: int) -> Settings:

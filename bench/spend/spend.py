@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +23,7 @@ from statistics import fmean
 
 import uvloop
 
-from bench.figures import Figure, at_least, at_most, plain, quantile
+from bench.figures import Figure, at_least, at_most, log_progress, plain, quantile
 from bench.recall import cases, follow_ups
 from bench.recall.asking import context_of
 from bench.recall.cases import (
@@ -42,8 +40,8 @@ from bench.recall.follow_ups import FollowUp
 from bench.recall.measuring import served
 from bench.recall.world import TENANT, THREAD, QuestionToAsk, World
 from bench.training import talks
-from bench.training.calibrate import talk_messages
 from bench.training.leaning_words import more_messages
+from bench.training.own_messages import talk_messages
 from sidecar.context.query_embedding import LATE
 from sidecar.v1 import context_pb2
 from sidecar.v1.items_pb2 import SOURCE_KNOWLEDGE, SOURCE_MEMORY
@@ -146,9 +144,9 @@ async def _measured(
 ) -> dict[str, Spent]:
     spent: dict[str, Spent] = defaultdict(Spent)
     async with served(backends=backends) as world:
-        _log(f"writing {len(chats)} conversations and the corpora")
+        log_progress(f"writing {len(chats)} conversations and the corpora")
         await world.fill(chats, data)
-        _log(f"{await world.compile([chat for chat in chats if chat.facts])} pages")
+        log_progress(f"{await world.compile([chat for chat in chats if chat.facts])} pages")
         messages = list(_of_conversations(chats, document_questions(data), scale))
         messages += _small_talk([(chat.name, THREAD) for chat in chats], scale)
         messages += _not_stored([chat.name for chat in chats], scale)
@@ -156,7 +154,7 @@ async def _measured(
     async with served(backends=backends) as world:
         dialogs = follow_ups.dialogs(data)
         questions = random.Random(5).sample(follow_ups.questions(dialogs), round(_FOLLOW_UPS * min(1.0, scale)))
-        _log(f"writing {len(dialogs)} texts, and threads of {len(questions)} follow-ups")
+        log_progress(f"writing {len(dialogs)} texts, and threads of {len(questions)} follow-ups")
         await follow_ups.fill(world, dialogs, questions, _THREADS)
         messages = list(_of_dialogs(questions))
         messages += _small_talk([(follow_ups.OWNER, one.thread(_THREADS[0])) for one in questions], scale)
@@ -236,7 +234,7 @@ async def _all(world: World, messages: Sequence[_Message], spend: str, spent: di
             await _one(world, message, spend, [spent[group] for group in message.groups])
         done += 1
         if done % _PROGRESS_EVERY == 0 or done == len(messages):
-            _log(f"{done} of {len(messages)} messages asked")
+            log_progress(f"{done} of {len(messages)} messages asked")
 
     async with asyncio.TaskGroup() as tasks:
         for message in messages:
@@ -256,7 +254,9 @@ async def _one(world: World, message: _Message, spend: str, groups: Sequence[Spe
         found = message.evidence(assembly)
     is_late = any(LATE in source.reason for source in assembly.sources)
     if is_late or (message.evidence and found < found_by_full):
-        _log(f"{'late' if is_late else 'lost'}, {found:g} of {found_by_full:g}: {message.groups[-1]}: {message.text}")
+        log_progress(
+            f"{'late' if is_late else 'lost'}, {found:g} of {found_by_full:g}: {message.groups[-1]}: {message.text}"
+        )
     for one in groups:
         one.tokens.append(assembly.budget.used_tokens)
         one.recalled.append(assembly.budget.used_tokens - assembly.stable_prefix_tokens)
@@ -292,7 +292,3 @@ def _memory_found(answers: Sequence[str], assembly: context_pb2.Assembly) -> flo
 def _answer_found(answer: str, assembly: context_pb2.Assembly) -> float:
     text = squash(" ".join(item.text for item in assembly.items if item.source == SOURCE_KNOWLEDGE))
     return float(answer in text)
-
-
-def _log(line: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)

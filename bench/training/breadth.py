@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bench.figures import Figure, plain
 from bench.recall.cases import ADVERSARIAL, SETS, conversations
-from bench.training.fitting_worth import filled
+from bench.training.calibration_files import filled
 from models.embedding.embedder import Vectors
 from models.embedding.minilm import MiniLM
 from models.embedding.multilingual import QUESTION_PREFIX, Multilingual

@@ -17,34 +17,27 @@ import asyncio
 import hashlib
 import json
 import random
-import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import uvloop
 
-from bench.figures import Figure, at_least, at_most, plain
+from bench.figures import Figure, at_least, at_most, log_progress, plain
 from bench.recall import follow_ups, measuring
 from bench.recall.cases import (
-    ADVERSARIAL,
     SETS,
     Conversation,
-    DocumentQuestion,
-    Question,
     conversations,
     document_questions,
-    squash,
 )
-from bench.recall.world import AGENT, TENANT, THREAD, World
+from bench.recall.world import THREAD, World
 from bench.spend import privacy
-from bench.training import answers, breadth, fitting_worth, pronouns, recordings, talks
+from bench.training import answers, breadth, calibration_files, fitting_worth, own_messages, pronouns, recordings, talks
+from bench.training.fitting_personal import personal_model
 from bench.training.fitting_worth import (
     ASKING,
     CHATS,
@@ -59,45 +52,31 @@ from bench.training.fitting_worth import (
     TALKS,
     WITH_PRONOUNS,
     Row,
-    without_marks,
 )
 from bench.training.leaning_words import MORE_FILE, more_messages
-from bench.training.recordings import Offered, Recorded, Recordings
-from models.embedding.answer_map import towards_answers
-from models.embedding.embedder import LocalEmbedder, Vectors
-from models.embedding.minilm import MiniLM
+from bench.training.own_messages import own_questions
+from bench.training.recordings import Recorded, Recordings
+from bench.training.source_asker import (
+    DOCUMENTS_ASKED,
+    THREADS,
+    SourceAsker,
+    ask_all,
+    drawn_follow_ups,
+    drawn_questions,
+)
+from models.embedding.embedder import Vectors
 from models.embedding.vector_parts import MINILM
-from sidecar.context.ports import ContextSource, SourceLimits, SourceQuery
-from sidecar.context.query_embedding import QueryReader
-from sidecar.runtime.embedders import Numbered
-from sidecar.sources.knowledge import KnowledgeSource
-from sidecar.sources.memory import MemorySource
-from sidecar.sources.thread import ThreadSource
-from sidecar.sources.wiki import WikiSource
 from sidecar.turn.candidates import Candidates
-from sidecar.turn.items import Source
 from sidecar.turn.message.personal import FILES, PersonalModel, personal_odds
 from sidecar.turn.message.reading import Reading, read
-from sidecar.turn.profile import DEFAULTS
 from sidecar.turn.ranking.worth import RULES, Spend
 from sidecar.v1 import memory_pb2
-from store.content import embedders
-from store.scope import Scope, owner_uuid, tenant_uuid
 
 _TARGET = Path("sidecar/turn/fitted/calibration.py")
-_TALK = Path(__file__).with_name("small_talk.json")
-_PERSONAL = Path(__file__).with_name("personal.json")
-_PER_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS, _LEANING = 100, 32, 40, 240, 50
-_THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
-_AT_ONCE, _PROGRESS_EVERY = 2, 100
+_LEANING = 50
 _WITHOUT_EVIDENCE = (STRANGER, NOT_STORED)
 _MADE_TO_LEAN = frozenset({WITH_PRONOUNS, TALKS, NOT_STORED})
 _LEAST_EVIDENCE = 20  # with less evidence, no ratio is given
-
-_HoldsEvidence = Callable[[Source, str, str], bool]
-"""Returns whether a candidate of a source, by its id and text, holds evidence."""
-_Ask = Callable[[], Awaitable[Recorded]]
-"""Asks the sources one message, and returns the recording."""
 
 
 def run(
@@ -122,12 +101,12 @@ def run(
     breadths = breadth.Breadths(breadth.counted(data, MINILM))
     rows = [recordings.row(one, breadths.of(one.fold, one.vector, one.reading.blind)) for one in recorded]
     if write_weights:
-        _log(f"fitting {len(rows)} messages")
+        log_progress(f"fitting {len(rows)} messages")
         only_flag = f" --only {only}" if only else ""
         today = datetime.now(UTC).date()
         provenance = _PROVENANCE.format(date=today, scale=scale, only=only_flag, digest=_digest(data), rows=len(rows))
-        fitting_worth.write(_TARGET, fitting_worth.fit_all(rows), provenance=provenance)
-    _log("fitting on parts, to measure the others")
+        calibration_files.write(_TARGET, fitting_worth.fit_all(rows), provenance=provenance)
+    log_progress("fitting on parts, to measure the others")
     return _figures(rows)
 
 
@@ -141,7 +120,7 @@ def _personal(data: Path, scale: float, only: int | None, *, write_weights: bool
     figures = []
     for name, target in FILES.items():
         rows = _read_rows(questions, breadth.VECTORS_OF[name])
-        model = fitting_worth.personal_model(rows)
+        model = personal_model(rows)
         if write_weights:
             provenance = _PERSONAL_PROVENANCE.format(
                 date=datetime.now(UTC).date(),
@@ -151,7 +130,7 @@ def _personal(data: Path, scale: float, only: int | None, *, write_weights: bool
                 rows=len(rows),
                 name=name,
             )
-            fitting_worth.write_personal(target, model, provenance=provenance)
+            calibration_files.write_personal(target, model, provenance=provenance)
         held = _read_rows(held_back, breadth.VECTORS_OF[name])
         own, others = ([_odds(model, row) for row in held if row.group == kind] for kind in (LIFE, KNOWLEDGE))
         above = float((np.array(own)[:, None] > np.array(others)).mean())
@@ -171,10 +150,10 @@ def _questions_to_read(data: Path, scale: float, only: int | None) -> Iterator[t
     for chat in (chat for name in SETS for chat in conversations(data, name)[:only]):
         speakers, chance = sorted({turn.speaker for turn in chat.turns}), random.Random(chat.name)
         group = CHATS[0] if chat.facts else CHATS[1]
-        yield from ((group, question.text, speakers) for question in _drawn(chance, chat, scale))
-        of_documents = chance.sample(documents, round(_DOCUMENTS * scale))
+        yield from ((group, question.text, speakers) for question in drawn_questions(chance, chat, scale))
+        of_documents = chance.sample(documents, round(DOCUMENTS_ASKED * scale))
         yield from ((DOCUMENTS, question.text, speakers) for question in of_documents)
-    rewritten = _drawn_follow_ups(follow_ups.dialogs(data), scale)
+    rewritten = drawn_follow_ups(follow_ups.dialogs(data), scale)
     yield from ((REWRITTEN, question.exchange.rewritten, ()) for question in rewritten)
     yield from ((group, message, ()) for group, message in own_questions())
 
@@ -188,15 +167,6 @@ def _read_rows(
     vectors = np.asarray(vectors_of([reading.parts[0].text for reading in readings]), np.float64)
     each = zip(messages, vectors, readings, strict=True)
     return [recordings.row(Recorded(group, one, one, own, own, reading)) for (group, one, _), own, reading in each]
-
-
-def _drawn(chance: random.Random, conversation: Conversation, scale: float) -> list[Question]:
-    own = [one for one in conversation.questions if one.category != ADVERSARIAL]
-    return chance.sample(own, min(len(own), round(_PER_CONVERSATION * scale)))
-
-
-def _drawn_follow_ups(dialogs: Sequence[follow_ups.Dialog], scale: float) -> list[follow_ups.FollowUp]:
-    return random.Random(4).sample(follow_ups.questions(dialogs), round(_FOLLOW_UPS * min(1.0, scale)))
 
 
 def _code() -> list[Path]:
@@ -215,7 +185,7 @@ async def _recorded(data: Path, scale: float, only: int | None, kept: Recordings
             messages = await record(data, scale, only, kept)
             kept.write(name, messages)
         else:
-            _log(f"{len(messages)} messages are recorded: {name}")
+            log_progress(f"{len(messages)} messages are recorded: {name}")
         recorded += messages
     return recorded
 
@@ -223,20 +193,20 @@ async def _recorded(data: Path, scale: float, only: int | None, kept: Recordings
 @asynccontextmanager
 async def _asker(
     data: Path, only: int | None, kept: Recordings
-) -> AsyncIterator[tuple[World, _Asker, list[Conversation]]]:
+) -> AsyncIterator[tuple[World, SourceAsker, list[Conversation]]]:
     """Yield a world with the conversations, their pages and the corpora; an asker of it; and the conversations."""
     maps = kept.read_maps(SETS)
     if maps is None:
-        _log("fitting maps towards answers")
+        log_progress("fitting maps towards answers")
         maps = await asyncio.to_thread(answers.across, data)
         kept.write_maps(maps)
     async with measuring.served() as world:
         chats = [chat for name in SETS for chat in conversations(data, name)[:only]]
-        _log(f"writing {len(chats)} conversations and the corpora")
+        log_progress(f"writing {len(chats)} conversations and the corpora")
         await world.fill(chats, data)
-        _log("compiling pages")
-        _log(f"{await world.compile([chat for chat in chats if chat.facts])} pages")
-        asker = await _Asker.of(world, {name: answers.towards(one) for name, one in maps.items()})
+        log_progress("compiling pages")
+        log_progress(f"{await world.compile([chat for chat in chats if chat.facts])} pages")
+        asker = await SourceAsker.of(world, {name: answers.towards(one) for name, one in maps.items()})
         yield world, asker, chats
         asker.close()
 
@@ -249,7 +219,7 @@ async def _conversations(data: Path, scale: float, only: int | None, kept: Recor
             for place, chat in enumerate(chats)
             for ask in asker.conversation(chat, chats[place - 1], documents, scale)
         ]
-        recorded = await _all([*asks, *asker.small_talk([(chat.name, THREAD) for chat in chats])])
+        recorded = await ask_all([*asks, *asker.small_talk([(chat.name, THREAD) for chat in chats])])
         recorded += await asker.own_questions()
         recorded += await _own_memories(world, asker)
     return recorded
@@ -265,21 +235,21 @@ async def _leaning(data: Path, scale: float, only: int | None, kept: Recordings)
             chance, owner = random.Random(f"leaning {conversation.name}"), conversation.name
             count = round(_LEANING * scale)
             messages = chance.sample(more_messages("fitted"), 2 * count)
-            recorded += await _all([asker.not_stored(conversation, one) for one in messages[:count]])
+            recorded += await ask_all([asker.not_stored(conversation, one) for one in messages[:count]])
             questions = pronouns.drawn(conversation, count, chance)
             for place, (question, message) in enumerate(zip(questions, messages[count:], strict=False)):
                 await world.put_turns(owner, THREAD, question.exchange(f"before-{place}"))
                 await world.until_made([owner])
                 recorded.append(await asker.with_pronouns(conversation, question)())
                 recorded.append(await asker.not_stored(conversation, message)())
-            _log(f"{len(recorded)} messages that lean asked")
+            log_progress(f"{len(recorded)} messages that lean asked")
         people = talks.people("fitted")
         await talks.fill(world, people)
-        recorded += await _all([asker.talk(one, place) for one in people for place in range(len(one.talks))])
+        recorded += await ask_all([asker.talk(one, place) for one in people for place in range(len(one.talks))])
     return recorded
 
 
-async def _own_memories(world: World, asker: _Asker) -> list[Recorded]:
+async def _own_memories(world: World, asker: SourceAsker) -> list[Recorded]:
     """Return our own questions and small talk with their candidates, which are our own memories, one owner a language."""
     cases = [one for half in ("answers", "reworded") for one in privacy.answers(half)]
     languages = sorted({one.language for one in cases})
@@ -287,197 +257,23 @@ async def _own_memories(world: World, asker: _Asker) -> list[Recorded]:
         memories = [memory_pb2.NewMemory(text=one.memory) for one in cases if one.language == language]
         await world.put_memories(language, memories)
     await world.until_made(languages)
-    talk = json.loads(_TALK.read_text(encoding="utf-8"))["small_talk"]["fitted"]
+    talk = json.loads(own_messages.TALK_FILE.read_text(encoding="utf-8"))["small_talk"]["fitted"]
     messages = [((MEMORIES, one.language), one.question, one.language) for one in cases]
     messages += [((TALK, message), message, language) for language in talk for message in talk[language]]
-    return await _all([asker.of_owner(*one) for one in messages])
+    return await ask_all([asker.of_owner(*one) for one in messages])
 
 
 async def _dialogs(data: Path, scale: float, _: int | None, __: Recordings) -> list[Recorded]:
     async with measuring.served() as world:
         dialogs = follow_ups.dialogs(data)
-        questions = _drawn_follow_ups(dialogs, scale)
-        _log(f"writing {len(dialogs)} dialogs' texts, and threads of {len(questions)} follow-ups")
-        await follow_ups.fill(world, dialogs, questions, _THREADS)
-        asker = await _Asker.of(world)
-        places = [(follow_ups.OWNER, one.thread(_THREADS[0])) for one in questions]
-        recorded = await _all([*asker.follow_ups(questions), *asker.small_talk(places)])
+        questions = drawn_follow_ups(dialogs, scale)
+        log_progress(f"writing {len(dialogs)} dialogs' texts, and threads of {len(questions)} follow-ups")
+        await follow_ups.fill(world, dialogs, questions, THREADS)
+        asker = await SourceAsker.of(world)
+        places = [(follow_ups.OWNER, one.thread(THREADS[0])) for one in questions]
+        recorded = await ask_all([*asker.follow_ups(questions), *asker.small_talk(places)])
         asker.close()
     return recorded
-
-
-async def _all(asks: Sequence[_Ask]) -> list[Recorded]:
-    """Ask all messages, two at a time, and print the progress."""
-    gate, rows = asyncio.Semaphore(_AT_ONCE), list[Recorded]()
-
-    async def one(ask: _Ask) -> None:
-        async with gate:
-            rows.append(await ask())
-        if len(rows) % _PROGRESS_EVERY == 0 or len(rows) == len(asks):
-            _log(f"{len(rows)} of {len(asks)} messages asked")
-
-    async with asyncio.TaskGroup() as tasks:
-        for ask in asks:
-            tasks.create_task(one(ask))
-    return sorted(rows, key=lambda row: (row.group, row.fold, row.message))
-
-
-class _Asker:
-    """Asks the sources as a turn does, and records their candidates."""
-
-    def __init__(
-        self, embedder: LocalEmbedder, readers: Mapping[str, QueryReader], sources: dict[Source, ContextSource]
-    ) -> None:
-        self._embedder = embedder
-        self._readers = readers
-        self._sources = sources
-
-    @classmethod
-    async def of(cls, world: World, towards: Mapping[str, answers.Towards] | None = None) -> _Asker:
-        """Return an instance that asks this world; `towards` are the maps of questions' vectors, by set of conversations."""
-        pool = world.app.pools.turn
-        embedder = LocalEmbedder(MiniLM())
-        number = await embedders.number_of(pool, embedder.name, embedder.dimensions)
-        assert number is not None, "the database keeps vectors"
-        numbered, maps = Numbered(embedder, number), {"": towards_answers} | dict(towards or {})
-        readers = {name: QueryReader(pool, numbered, deadline_s=60.0, clock=time.monotonic) for name in maps}
-        for name, reader in readers.items():
-            reader.towards = maps[name]
-        sources = (ThreadSource(pool), KnowledgeSource(pool), MemorySource(pool), WikiSource(pool))
-        return cls(embedder, readers, dict(zip(Source, sources, strict=False)))
-
-    def close(self) -> None:
-        """Release the embedder."""
-        self._embedder.close()
-
-    def conversation(
-        self, conversation: Conversation, other: Conversation, documents: Sequence[DocumentQuestion], scale: float
-    ) -> Iterable[_Ask]:
-        """Yield some of a conversation's questions, of those to documents, and of another conversation's."""
-        chance = random.Random(conversation.name)
-        group, name = CHATS[not conversation.facts], _set_of(conversation)
-        others = [one for one in other.questions if one.category != ADVERSARIAL]
-        for question in _drawn(chance, conversation, scale):
-            key, holds = (group, conversation.name), _evidence_of(conversation, question)
-            yield partial(self._record, key, question.text, conversation.name, THREAD, holds, name)
-        for document_question in chance.sample(documents, round(_DOCUMENTS * scale)):
-            key, holds = (DOCUMENTS, document_question.corpus), _holds_any(document_question.sentences)
-            yield partial(self._record, key, document_question.text, conversation.name, THREAD, holds, name)
-        for stranger in chance.sample(others, round(_STRANGERS * scale)):
-            yield partial(self._record, (STRANGER, other.name), stranger.text, conversation.name, THREAD, _never, name)
-
-    def with_pronouns(self, conversation: Conversation, question: pronouns.PronounQuestion) -> _Ask:
-        """Return a question with pronouns; the exchange before it is in the thread."""
-        holds, name = _evidence_of(conversation, question.question), _set_of(conversation)
-        key = (WITH_PRONOUNS, conversation.name)
-        return partial(self._record, key, question.text, conversation.name, THREAD, holds, name)
-
-    def talk(self, person: talks.Person, place: int) -> _Ask:
-        """Return the message of one of a person's talks."""
-        talk = person.talks[place]
-        answers = {f"memory:{person.memory_id(answer)}" for answer in talk.answers}
-
-        def holds(source: Source, item_id: str, text: str) -> bool:
-            return item_id in answers
-
-        key = (TALKS if talk.answered_in == talks.MEMORY else NOT_STORED, person.name)
-        return partial(self._record, key, talk.message, person.name, f"talk-{place}", holds)
-
-    def not_stored(self, conversation: Conversation, message: str) -> _Ask:
-        """Return a message that nothing stored answers."""
-        key = (NOT_STORED, message)
-        return partial(self._record, key, message, conversation.name, THREAD, _never, _set_of(conversation))
-
-    def small_talk(self, threads: Sequence[tuple[str, str]]) -> Iterable[_Ask]:
-        """Yield small talk, each message in one of these owners' threads."""
-        for number, message in enumerate(talk_messages("small_talk")):
-            yield partial(self._record, (TALK, message), message, *threads[number % len(threads)], _never)
-
-    def of_owner(self, key: tuple[str, str], message: str, owner: str) -> _Ask:
-        """Return a message to an owner's memories, without a thread; no candidate is labelled as evidence."""
-        return partial(self._record, key, message, owner, "", _never)
-
-    async def own_questions(self) -> list[Recorded]:
-        """Return our own questions in many languages, without candidates: no source is asked."""
-        recorded, today = [], datetime.now(UTC).date()
-        for group, message in own_questions():
-            reading = read(message, today=today)
-            texts = [reading.parts[0].text, without_marks(reading.parts[0].text)]
-            own, unmarked = (await self._embedder.embed(texts)).astype(np.float64)
-            recorded.append(Recorded(group, message, message, own, unmarked, reading))
-        return recorded
-
-    def follow_ups(self, questions: Sequence[follow_ups.FollowUp]) -> Iterable[_Ask]:
-        """Yield follow-up questions in their dialogs, and the same questions rewritten to stand alone."""
-        for question in questions:
-            holds, owner = _holds_any([squash(question.exchange.answer)]), follow_ups.OWNER
-            for variant in _THREADS:
-                key = (variant, question.dialog.name)
-                yield partial(self._record, key, question.exchange.typed, owner, question.thread(variant), holds)
-            thread, key = question.thread(_THREADS[0]), (REWRITTEN, question.dialog.name)
-            yield partial(self._record, key, question.exchange.rewritten, owner, thread, holds)
-
-    async def _record(
-        self, key: tuple[str, str], message: str, owner: str, thread: str, holds: _HoldsEvidence, name: str = ""
-    ) -> Recorded:
-        """Ask the sources a message. `key` is its group and fold; `name` the set of the conversation asked, if any."""
-        scope = Scope(tenant_uuid(TENANT), owner_uuid(owner))
-        now = datetime.now(UTC)
-        read = await self._readers[name].understand(message, scope, thread, now=now, due_s=float("inf"))
-        assert read.vector is not None, read.without_meaning
-        (unmarked,) = await self._embedder.embed([without_marks(read.reading.parts[0].text)])
-        query = SourceQuery(message, read.reading.words, thread, AGENT, "", "", "", now, read.reading, read.meaning)
-        offered: list[Offered] = []
-        for source, one in self._sources.items():
-            limits = SourceLimits(DEFAULTS.knobs(source).top_k, lead_lines=3, window_tokens=128_000, window_turns=0)
-            answer = await one.find(query, scope, limits)
-            if answer.candidates is not None and answer.candidates.ids:
-                found = answer.candidates
-                texts = {item.id: item.text for item in answer.items}
-                sizes = tuple(len(texts[item_id].encode(errors="replace")) / 4 for item_id in found.ids)
-                gold = tuple(holds(source, *one) for one in zip(found.ids, found.texts, strict=True))
-                offered.append(Offered(found, sizes, gold))
-        vectors = (np.asarray(read.vector, np.float64), np.asarray(unmarked, np.float64))
-        return Recorded(*key, message, *vectors, read.reading, tuple(offered), name)
-
-
-def talk_messages(kind: str, half: str = "fitted") -> list[str]:
-    """Return the messages of a kind, `small_talk` or `asking`, in eight languages, of a half, `fitted` or `held`."""
-    read: dict[str, Any] = json.loads(_TALK.read_text(encoding="utf-8"))
-    return [message for messages in read[kind].get(half, {}).values() for message in messages]
-
-
-def own_questions(half: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the group and text of our own questions: those fitted on, or with `half` "held ", those held back."""
-    if not half:
-        yield from ((ASKING, message) for message in talk_messages("asking"))
-    read: dict[str, dict[str, list[str]]] = json.loads(_PERSONAL.read_text(encoding="utf-8"))
-    for group, kind in ((LIFE, f"{half}personal"), (KNOWLEDGE, f"{half}general")):
-        yield from ((group, message) for messages in read[kind].values() for message in messages)
-
-
-def _set_of(conversation: Conversation) -> str:
-    return SETS[0] if conversation.facts else SETS[1]
-
-
-def _evidence_of(conversation: Conversation, question: Question) -> _HoldsEvidence:
-    """Return the function that says whether a candidate is evidence for a question to this conversation."""
-    texts = {squash(conversation.turns[place].text) for place in question.gold}
-    facts = {f"memory:fact-{n}" for n, fact in enumerate(conversation.facts) if {*fact.turns} & {*question.gold}}
-
-    def holds(source: Source, item_id: str, text: str) -> bool:
-        return item_id in facts if source is Source.MEMORY else source is Source.THREAD and squash(text) in texts
-
-    return holds
-
-
-def _holds_any(sentences: Sequence[str]) -> _HoldsEvidence:
-    """Return the function that says whether a chunk of a document holds one of these sentences."""
-    return lambda source, _, text: source is Source.KNOWLEDGE and any(one in squash(text) for one in sentences)
-
-
-def _never(source: Source, item_id: str, text: str) -> bool:
-    return False
 
 
 def _figures(rows: Sequence[Row]) -> list[Figure]:
@@ -547,15 +343,14 @@ def _within(name: str, value: float, low: float, high: float, count: float) -> F
 
 def _digest(data: Path) -> str:
     digest = hashlib.sha256(
-        _TALK.read_bytes() + _PERSONAL.read_bytes() + MORE_FILE.read_bytes() + talks.FILE.read_bytes()
+        own_messages.TALK_FILE.read_bytes()
+        + own_messages.PERSONAL_FILE.read_bytes()
+        + MORE_FILE.read_bytes()
+        + talks.FILE.read_bytes()
     )
     for file in sorted(file for name in (*SETS, "kb", follow_ups.FOLLOW_UPS) for file in (data / name).iterdir()):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _log(what: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
 _PROVENANCE = """Command: `python -m bench calibrate --data DIR --scale {scale:g}{only} --write-weights`, {rows} messages, {date}.

@@ -1,19 +1,14 @@
 """Fits the numbers other than the ranker's weights: the calibration of relevance by kind, and the models of whether a message
-asks for something and of whether it is about somebody's own life.
+asks for something. `fitting_personal` fits the model of whether it is about the user's own life.
 
 Pure: the input is rows of candidates for real questions, small talk and questions about other people's conversations.
 """
 
 from __future__ import annotations
 
-import json
 import random
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from unicodedata import east_asian_width
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,33 +17,24 @@ from bench.training import logistic
 from sidecar.turn.fitted.curves import NO_LEAD, RelevanceCurve, leads
 from sidecar.turn.fitted.weights import RankerWeights
 from sidecar.turn.message.breadth import stretched
-from sidecar.turn.message.personal import PersonalModel
-from sidecar.turn.message.telling_words import beginnings_and_ends
 from sidecar.turn.ranking.holding import holdings
 from sidecar.turn.ranking.worth import message_features, recall_features, worths
-from store.text.texts import fold
 
 FOLDS = 5
 TALK, STRANGER, ASKING, MEMORIES = "small talk", "stranger", "asking", "own memories"
 CHATS, DOCUMENTS = ("turns with facts", "turns"), "documents"
 WITH_PRONOUNS, TALKS, NOT_STORED = "with pronouns", "talks", "leaning, not stored"
 LIFE, KNOWLEDGE, REWRITTEN = "about one's life", "about what anybody may know", "rewritten"
-PERSONAL_FORM = ("own", "length")
 EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 _RIDGE, _GATE_RIDGE = 10.0, 1.0
 _HALF, _ANSWERED, _NOT_ANSWERED = 0.5, 2.0, 0.25
 _LEANING_RIDGE = 30.0  # leaning separates follow-ups from remarks only in talks like those that were fitted on
-_PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 4.0, 3, 0.1
 _ONLY_HOLDING = frozenset({WITH_PRONOUNS, TALKS})
-_IMPERSONAL = frozenset({DOCUMENTS, REWRITTEN, KNOWLEDGE})
-_OWN = frozenset({ASKING, LIFE, KNOWLEDGE})
-_VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features
+VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features
 _STEPS = 40
 _LEAST_KNOTS, _MOST_KNOTS, _GOLD_A_KNOT, _LEAST_GOLD = 3, 10, 25, 15
 _APART, _BEND_RIDGE, _SLOPE_RIDGE = 0.3, 1.0, 0.5
-_LINE = 124
-_NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-ÖØ-ÞА-Я]\w+")  # a capital inside a sentence
 _NO_MARKS = str.maketrans("", "", "?？؟¿!！¡.。")
 
 _Matrix = NDArray[np.float64]
@@ -231,42 +217,6 @@ def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
     return {group: sum(outcomes) / len(outcomes) for group, outcomes in judged.items()}
 
 
-def write_personal(path: Path, model: PersonalModel, *, provenance: str) -> None:
-    """Write the file of the model that recognises questions about one's own life, with its provenance."""
-    content = {"provenance": provenance, "bias": model.form.bias, "form": model.form.of}
-    content |= {"vector": model.vector.tolist(), "words": dict(model.words)}
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
-
-
-def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
-    """Write the module of fitted numbers, with their provenance in its docstring."""
-    curves = "".join(f'    "{kind}": {_written(curve)},\n' for kind, curve in numbers.scale.curves.items())
-    path.write_text(
-        _MODULE.format(
-            provenance=provenance,
-            curves=curves,
-            message=_table(numbers.message),
-            vector=filled(map(str, numbers.vector)),
-            by_words=_table(numbers.message_by_words),
-            asks=_table(numbers.asks),
-            asks_by_words=_table(numbers.asks_by_words),
-            holds=_tables(numbers.scale.holds),
-            holds_by_words=_tables(numbers.scale.holds_by_words),
-        )
-    )
-
-
-def filled(entries: Iterable[str]) -> str:
-    """Return the entries joined by commas, in lines of at most 124 columns; a wide character takes two."""
-    lines = [""]
-    for entry in entries:
-        longer = f"{lines[-1]} {entry},"
-        if sum(2 if east_asian_width(sign) in "WF" else 1 for sign in longer) > _LINE:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {entry},".lstrip()
-    return "\n    ".join(lines)
-
-
 def _curve(odds: _Matrix, ahead: _Matrix, gold: _Matrix) -> RelevanceCurve:
     """Return one kind's curve, with as many points as its evidence allows and equal evidence between them."""
     count = int(max(_LEAST_KNOTS, min(_MOST_KNOTS, gold.sum() // _GOLD_A_KNOT)))
@@ -338,58 +288,14 @@ def _message_model(rows: Sequence[Row], *, by_vector: bool) -> _MessageModel:
         rows = [*rows, *(replace(row, message=text, vector=vector) for row in rows for text, vector in _unmarked(row))]
     table, names = _forms(rows)
     middle, spread = table.mean(axis=0), np.maximum(table.std(axis=0), 1e-9)
-    vectors = np.stack([row.vector for row in rows]) * _VECTOR_SCALE
+    vectors = np.stack([row.vector for row in rows]) * VECTOR_SCALE
     columns = np.column_stack([(table - middle) / spread, *([vectors] if by_vector else [])])
     labels = np.array([row.group != TALK for row in rows], np.float64)
     fitted = logistic.fit(columns, labels, _balance([row.group for row in rows]), _RIDGE)
     coefficients = fitted[: len(names)] / spread
     bias = float(fitted[-1] - (coefficients * middle).sum())
     weights = RankerWeights(round(bias, 4), dict(zip(names, coefficients.round(4).tolist(), strict=True)))
-    return weights, fitted[len(names) : -1] * _VECTOR_SCALE if by_vector else np.zeros(vectors.shape[1])
-
-
-def personal_model(rows: Sequence[Row]) -> PersonalModel:
-    """Return the model of the log odds that a message asks about somebody's own life.
-
-    It separates questions about conversations and one's own life from those about documents and common knowledge. Our own
-    questions, in many languages, count three times.
-    """
-    seen = [row for row in rows if row.group in {*CHATS, ASKING, LIFE, *_IMPERSONAL} and row.form]
-    words = _words([row for row in seen if row.group in _OWN])
-    columns = np.hstack(
-        [
-            np.array([[row.form[name] for name in PERSONAL_FORM] for row in seen], np.float32),
-            np.stack([row.vector for row in seen]).astype(np.float32) * np.float32(_VECTOR_SCALE),
-            logistic.table_of([row.words for row in seen], words),
-        ]
-    )
-    labels = np.array([row.group not in _IMPERSONAL for row in seen], np.float32)
-    weights = np.array([3.0 if row.group in _OWN else 1.0 for row in seen], np.float32)
-    ridge = np.full(columns.shape[1], _PERSONAL_RIDGE, np.float32)
-    ridge[len(ridge) - len(words) :] = _WORDS_RIDGE
-    fitted = logistic.fit(columns, labels, weights, ridge).astype(np.float64)
-    coefficients, vector, of_words = np.split(fitted[:-1], [len(PERSONAL_FORM), len(ridge) - len(words)])
-    return PersonalModel(
-        RankerWeights(
-            round(float(fitted[-1]), 4), dict(zip(PERSONAL_FORM, coefficients.round(4).tolist(), strict=True))
-        ),
-        (vector * _VECTOR_SCALE).round(4),
-        {word: one for word, one in zip(words, of_words.round(2).tolist(), strict=True) if abs(one) >= _LEAST_WEIGHT},
-    )
-
-
-def _words(rows: Sequence[Row]) -> list[str]:
-    """Return the words that at least three of these questions share, without numbers and names, which belong to a subject."""
-    of_rows = [{*map(fold, _NAME.findall(row.message))} for row in rows]
-    names = set().union(*of_rows)
-    counts = Counter[str]()
-    for row, own in zip(rows, of_rows, strict=True):
-        counts.update(row.words - {part for name in own for part in beginnings_and_ends(name)})
-    return sorted(
-        word
-        for word, n in counts.items()
-        if n >= _LEAST_QUESTIONS and names.isdisjoint(word.split()) and not word.isdigit()
-    )
+    return weights, fitted[len(names) : -1] * VECTOR_SCALE if by_vector else np.zeros(vectors.shape[1])
 
 
 def _unmarked(row: Row) -> Iterator[tuple[str, _Matrix]]:
@@ -467,64 +373,3 @@ def _logistic(
 
 def _fold_of(message: str) -> int:
     return random.Random(message).randrange(FOLDS)
-
-
-def _written(curve: RelevanceCurve) -> str:
-    points = "".join(f"            ({ranked}, {observed}),\n" for ranked, observed in curve.points)
-    return f"RelevanceCurve(\n        points=(\n{points}        ),\n        lead={curve.lead},\n    )"
-
-
-def _tables(weights: Mapping[str, RankerWeights]) -> str:
-    written = ((kind, _table(one).replace("\n", "\n    ")) for kind, one in weights.items())
-    return "".join(f'    "{kind}": {table},\n' for kind, table in written)
-
-
-def _table(weights: RankerWeights) -> str:
-    rows = "".join(f'        "{name}": {weight},\n' for name, weight in weights.of.items() if weight)
-    return f"RankerWeights(\n    bias={weights.bias},\n    of={{\n{rows}    }},\n)"
-
-
-_MODULE = '''"""Fitted numbers other than the ranker's weights. Written by `bench calibrate --write-weights`; do not edit by hand.
-
-{provenance}
-"""
-
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Final
-
-from sidecar.turn.fitted.curves import RelevanceCurve
-from sidecar.turn.fitted.weights import RankerWeights
-
-CALIBRATION: Final[Mapping[str, RelevanceCurve]] = {{
-{curves}}}
-"""By kind of candidate: the curve from the ranker's log odds to those observed when the kind holds an answer."""
-
-MESSAGE: Final = {message}
-"""The model of the log odds that a message asks for something, from its form; `MESSAGE_VECTOR` is added."""
-
-# fmt: off
-MESSAGE_VECTOR: Final[tuple[float, ...]] = (
-    {vector}
-)
-# fmt: on
-"""The coefficient of each dimension of the message's vector."""
-
-MESSAGE_BY_WORDS: Final = {by_words}
-"""The same model for messages without a vector."""
-
-ASKS: Final = {asks}
-"""The model of the probability that a message asks for something, from `message_score` and `worth.recall_features`."""
-
-ASKS_BY_WORDS: Final = {asks_by_words}
-"""The same for messages without a vector."""
-
-HOLDS: Final[Mapping[str, RankerWeights]] = {{
-{holds}}}
-"""By kind of candidate: the model of the probability that the candidates hold an answer; `holding` makes the features."""
-
-HOLDS_BY_WORDS: Final[Mapping[str, RankerWeights]] = {{
-{holds_by_words}}}
-"""The same for messages without a vector."""
-'''

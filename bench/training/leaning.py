@@ -15,7 +15,6 @@ import asyncio
 import hashlib
 import json
 import random
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,19 +22,20 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import uvloop
 from numpy.typing import NDArray
 
-from bench.figures import Figure, at_least, at_most, plain
+from bench.figures import Figure, at_least, at_most, log_progress, plain
 from bench.recall import follow_ups, measuring
 from bench.recall.cases import ADVERSARIAL, SETS, Conversation, Question, conversations, document_questions, squash
 from bench.recall.training import fit_weighted, put_weights
 from bench.recall.world import AGENT, TENANT, THREAD, World
-from bench.training.calibrate import own_questions
 from bench.training.fitting_worth import ASKING
 from bench.training.leaning_words import MORE_FILE, fit_words, more_messages, odds_without_fold, write_words
+from bench.training.own_messages import own_questions
 from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
 from sidecar.context.ports import ContextSource, SourceLimits, SourceQuery
@@ -214,7 +214,9 @@ async def _rows(data: Path, scale: float) -> list[Row]:
     chats = [chat for n in SETS for chat in [c for c in chats if bool(c.facts) is (n == SETS[0])][: _count(10, scale)]]
     questions = chance.sample(every, _count(_FOLLOW_UPS, scale))
     async with measuring.served() as world:
-        _log(f"writing {len(chats)} conversations, {len(dialogs)} texts and threads of {len(questions)} follow-ups")
+        log_progress(
+            f"writing {len(chats)} conversations, {len(dialogs)} texts and threads of {len(questions)} follow-ups"
+        )
         for conversation in chats:
             await world.put_conversation(conversation)
             for place, question in enumerate(chance.sample(every, _STRANGE_THREADS)):
@@ -222,7 +224,7 @@ async def _rows(data: Path, scale: float) -> list[Row]:
         await follow_ups.put(world, dialogs, questions, _THREADS)
         await _put_notes(world)
         await world.until_made([])
-        _log("all data written")
+        log_progress("all data written")
         asker = await _Asker.of(world)
         messages = [*_of_dialogs(questions), *_of_conversations(chats, chance), *_of_messages(chance)]
         found = [await asker.row(one) for one in messages]
@@ -365,7 +367,7 @@ class _Asker:
         found = [answer.candidates for answer in answers if answer.candidates is not None and answer.items]
         self._count += 1
         if self._count % 100 == 0:
-            _log(f"{self._count} messages asked")
+            log_progress(f"{self._count} messages asked")
         if reading.thread is None or not found:
             return None
         _, odds = judged_parts(reading, found)
@@ -392,18 +394,15 @@ def _fold_of(name: str) -> int:
     return random.Random(name).randrange(_FOLDS)
 
 
-def _own() -> dict:  # type: ignore[type-arg]  # plain JSON
-    return json.loads(_MESSAGES.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+def _own() -> dict[str, Any]:
+    own: dict[str, Any] = json.loads(_MESSAGES.read_text(encoding="utf-8"))
+    return own
 
 
 def _digest(data: Path) -> str:
     folders = (*SETS, "kb", follow_ups.FOLLOW_UPS)
     files = sorted(file for name in folders for file in (data / name).iterdir())
     return hashlib.sha256(b"".join(file.read_bytes() for file in (*files, _MESSAGES, MORE_FILE))).hexdigest()
-
-
-def _log(text: str) -> None:
-    sys.stderr.write(text + "\n")
 
 
 _PROVENANCE = """Fitted on {date} by `python -m bench leaning --data DIR --scale {scale} --write-weights`, on {rows} messages

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +16,7 @@ from pathlib import Path
 
 import uvloop
 
-from bench.figures import Figure, at_least, plain
+from bench.figures import Figure, at_least, log_progress, plain
 from bench.recall.asking import BUDGETS, context_of, is_over
 from bench.recall.cases import Conversation, conversations
 from bench.recall.cases import plain as plain_text
@@ -108,14 +106,14 @@ def figures(tally: SetTally) -> list[Figure]:
 async def _measured(chats: Sequence[Conversation], scale: float, spend: str) -> SetTally:
     async with served(embed_deadline_s=_EMBED_DEADLINE_S) as world:
         await world.fill_conversations(chats)
-        _log(f"{await world.compile(chats)} pages compiled")
+        log_progress(f"{await world.compile(chats)} pages compiled")
         asker = _Asker(world, spend)
         async with asyncio.TaskGroup() as tasks:
             for conversation in chats:
                 for question in questions(conversation, scale):
                     for sources in _SOURCES:
                         tasks.create_task(asker.ask(conversation, question, sources))
-    _log("asked")
+    log_progress("asked")
     return asker.tally
 
 
@@ -160,7 +158,3 @@ def found(conversation: Conversation, question: SetQuestion, context: str) -> se
         if plain_text(fact.text) in context
         or (fact.turns and all(plain_text(conversation.turns[turn].text) in context for turn in fact.turns))
     }
-
-
-def _log(line: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.training import fitting_worth, recordings, talks
-from bench.training.calibrate import talk_messages
+from bench.training import calibration_files, fitting_worth, recordings, talks
 from bench.training.fitting_worth import Row, Scale, calibrate, calibrated, without_marks
+from bench.training.own_messages import talk_messages
 from bench.training.recordings import Offered, Recorded, Recordings
 from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
@@ -78,7 +78,7 @@ def test_written_module_loads_and_holds_the_numbers(tmp_path: Path) -> None:
     scale = Scale(curves, {"turn": weights}, {"turn": weights})
     numbers = fitting_worth.Numbers(scale, weights, (0.25, -0.5), weights, weights, weights)
     file = tmp_path / "calibration.py"
-    fitting_worth.write(file, numbers, provenance="Made up.")
+    calibration_files.write(file, numbers, provenance="Made up.")
     written = runpy.run_path(str(file))
     assert written["CALIBRATION"] == scale.curves
     assert (written["HOLDS"], written["HOLDS_BY_WORDS"]) == (scale.holds, scale.holds_by_words)

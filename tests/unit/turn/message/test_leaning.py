@@ -8,9 +8,9 @@ from datetime import date
 import numpy as np
 import pytest
 
-from bench.training.calibrate import own_questions
 from bench.training.leaning import messages
 from bench.training.leaning_words import more_messages
+from bench.training.own_messages import own_questions
 from sidecar.turn.fitted.weights import LEANING, MAY_LEAN
 from sidecar.turn.message.conversation import in_thread
 from sidecar.turn.message.leaning import (

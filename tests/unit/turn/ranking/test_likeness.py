@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from bench.spend.privacy import answers, pairs
-from bench.training.calibrate import own_questions
 from bench.training.fitting_worth import KNOWLEDGE, LIFE
+from bench.training.own_messages import own_questions
 from models.embedding.minilm import MiniLM
 from models.embedding.multilingual import QUESTION_PREFIX, Multilingual
 from models.embedding.vector_parts import MINILM, MULTILINGUAL, WITH_MINILM
