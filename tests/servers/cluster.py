@@ -126,6 +126,7 @@ _SHAPE = (
     " WHERE relnamespace = 'public'::regnamespace)"
     " || (SELECT string_agg(s.setconfig::text, ' ' ORDER BY s.setrole) FROM pg_db_role_setting AS s"
     " JOIN pg_database AS d ON d.oid = s.setdatabase WHERE d.datname = current_database())"
+    " || (SELECT string_agg(m::text, ' ' ORDER BY m::text) FROM schema_migrations AS m)"
 )
 # Each server empties its own part, in one round trip: through the coordinator that took a second.
 _EMPTIED = (

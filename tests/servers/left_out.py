@@ -12,6 +12,8 @@ _PLANS = "it reads the plans of a copy of one server's database"
 _PENDING = "a cluster has no pending lists of words; real_citus.py sees that every server's indexes have them at once"
 _EMBEDDED = "its subject is an embedded server, which it starts, stops or kills"
 _ADDRESS = "it changes parts of the address of the embedded server"
+_CATALOGUE = "it reads the catalogue, where a cluster has views of its own, and roles that log in"
+_ONE_SERVER = "it checks on one server what a cluster needs"
 _PURGE = "a purge rewrites the coordinator's tables alone (docs/scaling.md)"
 
 LEFT_OUT = {
@@ -24,6 +26,9 @@ LEFT_OUT = {
     "integration/rpc/test_forgetting.py::test_purge_waits_for_a_session_that_may_see_deleted_rows": _PURGE,
     "integration/store/db/test_database_errors.py::test_unreachable_server_is_a_clear_error": _ADDRESS,
     "integration/store/db/test_ordinary_users.py": _EMBEDDED,
+    "integration/store/db/test_row_security.py::test_every_tenant_table_has_row_security_and_a_policy": _CATALOGUE,
+    "integration/store/db/test_row_security.py::test_roles_are_subject_to_row_security_and_own_nothing": _CATALOGUE,
+    "integration/store/db/test_shards.py": _ONE_SERVER,
     "integration/store/embedded": _EMBEDDED,
     "integration/store/wiki/test_wiki_search.py::test_page_searches_use_indexes_under_row_security": _PLANS,
 }

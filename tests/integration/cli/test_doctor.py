@@ -12,6 +12,7 @@ from cryptography import x509
 from sidecar.cli.operations.doctor_checks import Finding, _clock, _disk, cluster, examine, reach
 from store.db.distribution import ShardServer
 from store.db.postgres import DatabaseRole
+from tests.support.databases import is_cluster
 from tests.support.rpc.certificates import Authority
 
 UNUSABLE = {
@@ -44,8 +45,8 @@ async def findings(dsn: str, home: Path, **variables: str) -> dict[str, Finding]
 async def test_doctor_finds_a_sound_machine_well(database: str, tmp_path: Path) -> None:
     found = await findings(database, tmp_path)
     assert list(found) == [
-        "settings", "tokenizer", "identity", "database", "extensions", "clock", "connections", "migrations", "roles", "backends",
-        "embedder", "telemetry",
+        "settings", "tokenizer", "identity", "database", "extensions", "clock", "connections", "migrations", "roles",
+        *(["cluster"] if is_cluster() else []), "backends", "embedder", "telemetry",
     ]  # fmt: skip
     assert [one for one in found.values() if not one.is_well or one.fix] == []
 

@@ -22,9 +22,8 @@ from store.compile import scopes
 from store.content import memories
 from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from tests.support.compiler.compiling import Clock
+from tests.support.compiler.compiling import Clock, until_lock_wait
 from tests.support.rpc.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
-from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -161,7 +160,7 @@ async def test_memory_is_forgotten_as_of_the_end_of_waiting_for_locks(pools: Poo
     async with scoped(pools.background, scope) as connection:
         await scopes.lock(connection, scope, now=NOW)
         asked = asyncio.create_task(service.delete_memory(pb.DeleteMemoryRequest(memory_id="m1"), an_agent()))
-        await until(lambda: watching.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"))
+        await until_lock_wait(database)
         clock.move(minutes=5)
     await asked
     noted = await watching.fetchval("SELECT min(forgotten_at) FROM forgotten_refs")

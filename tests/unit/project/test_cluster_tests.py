@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.servers.left_out import LEFT_OUT, is_left_out
 from tests.support.places import ROOT
 
@@ -29,3 +31,11 @@ def test_folder_file_or_test_is_left_out_whole_and_no_other_that_begins_alike() 
         "store/test_b.py",
     )
     assert [one for one in (*out, *kept) if is_left_out(f"tests/{one}", names)] == list(out)
+
+
+def test_no_test_finds_another_database_by_what_the_address_of_the_embedded_server_looks_like() -> None:
+    # On a cluster nothing would be replaced, and the test would use the database that it was given.
+    texts = {
+        path.name: path.read_text() for path in (ROOT / "tests").rglob("test_*.py") if path.name != Path(__file__).name
+    }
+    assert [name for name, text in texts.items() if 'replace("@/' in text] == []
