@@ -37,6 +37,7 @@ niels niklas nikolas nils phyllis rasmus silas stavros thies thomas tobias tomas
 paris texas tunis
 """
 _FULL_NAME = 2
+_PROJECTS = frozenset(["project", "projekt", "proyecto", "projeto", "projet", "progetto", "operation"])
 _ENDING_IN_S = frozenset(_ENDING_IN_S_WORDS.split())
 
 
@@ -68,9 +69,12 @@ def is_other_gender(surname_key: str, key: str, texts: Iterable[str]) -> bool:
 
 
 def surname(key: str) -> str:
-    """Return the surname of a plain key that begins with a form of address; empty for any other."""
+    """Return the surname of a plain key that begins with a form of address, the name of a project of one that begins with that
+    word; empty for any other.
+    """
     first, _, rest = key.partition(" ")
-    return rest if first in ADDRESSES and " " not in rest else ""
+    is_project = first in _PROJECTS and bool(rest) and not is_ordinary(rest)
+    return rest if (first in ADDRESSES or is_project) and " " not in rest else ""
 
 
 def words_before_name(run: Sequence[str]) -> int:

@@ -41,6 +41,7 @@ from compiler.plan.text.words import (
     ADDRESSES,
     ALWAYS_CAPITAL,
     CONNECTORS,
+    HONOURED,
     INNER_OPENERS,
     NAME_OPENERS,
     NAMING,
@@ -105,6 +106,7 @@ _GERMAN_AND = frozenset(["und", "oder"])
 _APART = frozenset(["&"])
 _PARTING = frozenset([",", ";", ":", ".", "!", "?", "(", ")", "\n", "–", "—"])
 # Particles of verbs that are written as one word: `Go-live`, `Check-in`.
+_HONOURED = tuple(f"-{one}" for one in HONOURED.split("|"))
 _PARTICLES = frozenset(["back", "down", "in", "live", "off", "on", "out", "over", "through", "up"])
 
 
@@ -279,7 +281,7 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
                 yield from _named(run[: start + joint], at, is_initial=is_initial, is_named=is_named)
                 yield from _named(run[start + joint + 1 : end], at + start + joint + 1, is_initial=False)
                 return
-            is_named |= bool(surname(plain_key(name)))
+            is_named |= bool(surname(plain_key(name))) or words[-1].endswith(_HONOURED)
             yield at + start, at + end, Spotted(name, is_initial=(opens or common) and not is_named)
 
 

@@ -11,7 +11,7 @@ from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import is_verb
-from compiler.plan.text.words import ADDRESSES, NAMING, NO_NAMES, PREDICATES, TITLES
+from compiler.plan.text.words import ADDRESSES, HONOURED, NAMING, NO_NAMES, PREDICATES, TITLES
 from store.text.words import STOP_WORDS
 
 
@@ -48,6 +48,7 @@ _APPOSED = (
     rf"(?: [{_COMMA}{_STOP}]|$)"
 )
 _CALLED = rf"(?:(?:{_TITLES}) )*{_NAME}"
+_HONOURED = re.compile(rf"{_NAME} (?:{HONOURED})\b")
 
 # `His name is Jon`, `she is called Jon`: who he is stands in another sentence.
 _HIS_NAME = rf"(?:{_ANY['pronoun']}) (?:name |nombre |nome |nom )?(?:{_ANY['is called']}) "
@@ -137,7 +138,10 @@ _NOBODY = re.compile(
     r"\b(?:(?:nobody|niemand|nadie|ninguem|personne ne)(?: \w+){0,2}|never|no longer|not|dont|doesnt|didnt|nunca|jamais|ya no) $"
 )
 _NOT_IN_IT = re.compile(r"\b(?:nicht|kein\w*|no longer|pas)\b")
-_IS_FROM = re.compile(rf"{_NAME} (?:{_ANY['from']}) ")
+_IS_FROM = re.compile(rf"(?:(?:yes|yeah|no|oh|ah|well|ok|ja|nein|si|sim|nao|oui) )?{_NAME} (?:{_ANY['from']}) ")
+# `Her name is Jon and she teaches`
+_DOES = "|".join((_ANY["works"], _ANY["leads"], _ANY["lives"], _IS))
+_HIS_NAME_AND = re.compile(rf"{_HIS_NAME}{_CALLED} (?:(?:{_ANY['and']}) )?(?:(?:{_ANY['pronoun']}) \w|(?:{_DOES})\b)")
 # `There is no town called Jon`.
 _DENIED = re.compile(r"\b(?:no|not|nothing|isnt|kein\w*|nicht|ningun\w*|nenhum\w*|aucune?)\b")
 # `I think it was: Jon` answers a question that is not in the text.
@@ -160,7 +164,8 @@ _NAMED_IT = re.compile(rf"\b(?:named|christened|called) (?:it|him) {_NAME}")
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
 _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
 _SEVERAL = re.compile(rf"{_NAME} (?:are|were) ")
-_BEFORE_NOUN = re.compile(rf"{_NAME} ([a-z]{{3,}}(?<!ly|[^s]s|ed)) (?:is|was|has|will)\b")
+_BEFORE_NOUN = re.compile(rf"{_NAME} ((?:[a-z]{{3,}} ){{0,2}}[a-z]{{3,}}) (?:is|was|has|will)\b")
+_NO_NOUN = re.compile(r"\w+(?:ly|[^s]s|ed)")
 
 _MARK = re.compile(r"[,();:!?]|\.(?=\s*$)")
 _BRACKET = re.compile(
@@ -265,8 +270,8 @@ def _beside(text: str, key: str) -> int:
 
 
 def _signed(text: str, key: str) -> str:
-    """Return the words with a sign for the name with this plain key."""
-    return f" {text} ".replace(f" {key} ", f" {_NAME} ")[1:-1]
+    """Return the words with a sign for the name with this plain key, also before a Japanese form of address (`Jon-san`)."""
+    return _HONOURED.sub(_NAME, f" {text} ".replace(f" {key} ", f" {_NAME} "))[1:-1]
 
 
 def clause(sentence: str, keys: Collection[str]) -> str:
@@ -334,7 +339,7 @@ def _defined(text: str, key: str) -> int:
         return KIND if _LABELS.fullmatch(text) else 0
     if _is_definition(text):
         return KIND
-    if _HAS_ROLE.match(text) or _IS_FROM.match(text):
+    if _HAS_ROLE.match(text) or _IS_FROM.match(text) or _HIS_NAME_AND.match(text):
         return 5
     if _HAS_STATE.match(text):
         return 4
@@ -362,7 +367,8 @@ def _defined(text: str, key: str) -> int:
 def _is_before_noun(text: str) -> bool:
     """Return whether the subject's name at the start belongs to a noun that a verb follows: `Helios rep is a man`."""
     found = _BEFORE_NOUN.match(text)
-    return found is not None and not (is_verb(found[1]) or found[1] in STOP_WORDS)
+    words = found[1].split() if found else ()
+    return bool(words) and not any(is_verb(one) or one in STOP_WORDS or _NO_NOUN.fullmatch(one) for one in words)
 
 
 def _is_definition(text: str) -> bool:

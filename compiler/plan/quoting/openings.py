@@ -35,6 +35,11 @@ _DISCOURSE = re.compile(
 _ANSWERING = re.compile(r"^(?:with|from|for|about|because|by|at|on|in|to)(?: (?!(?:i|we)\b)\w+){1,7}$")
 # `Tell Ada that we are late` is a wish.
 _WISHING = re.compile(r"^(?:tell|ask|remind|say (?:hi|hello) to|sag|frag|dile|pregunta|diz|pergunta|dis|demande)\b")
+# `Rumour: Ana becomes lead` may be false.
+_HEARD = re.compile(
+    r"(?:(?:the |only a |a )?rumou?rs?|gossip|apparently|supposedly|allegedly|word is|they say|people say|(?:i )?heard (?:that )?"
+    r"|angeblich|geruchtehalber|man sagt|dizque|dicen que|parece que|se rumorea|dizem que|pelos vistos|on dit que|il parait)\b"
+)
 # The owner of a memory that somebody else wrote.
 _USER = re.compile(
     r"(?:the )?user\b|(?:la|el) usuari[ao]\b|[ao] (?:usuari[ao]|utilizadora?)\b|(?:der|die) (?:be)?nutzer(?:in)?\b|l ?utilisat\w+"
@@ -71,7 +76,7 @@ _PLACE_BEFORE = re.compile(r"\b(?:in|at|to|from|of|near|into|around|visit\w*) (?
 # A noun that a `he` or `she` after it may mean: `a coworker`, `my old boss`.
 _ANTECEDENT = re.compile(r"\b(?:an?|my|our|another|some|every) [a-z]")
 _OF = r"(?:of|on|de|do|da|dos|das|del|di|della|von|du)(?: (?:the|la|el|los|las|le|les))?"
-_WITHIN = "from|aus"
+_WITHIN = "from|aus|in|near"
 _DAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 # Types of places on a map that tell nothing about one.
 _NO_KINDS = frozenset(
@@ -87,6 +92,7 @@ _SUBJECTLESS = PREDICATES - {"a"}  # a Portuguese article too
 _ONE_PERSON = frozenset(["he", "she", "him", "her", "his", "hers"])
 _SUBJECTS = frozenset(["he", "she", "they"])
 _SEVERAL = frozenset(["they", "their"])
+_NOT_POINTING = ("his ", "her ", "their ", "yes ", "yeah ", "no ")
 _LONGEST = 240
 _MOST_NAMES = 5
 _SHORTEST_WORDS = 3
@@ -215,13 +221,14 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         # `Her daughter Ana lives here` says who Ana is, whoever `her` is.
         # `They have two daughters, Ana and Eva` does so too.
         is_pointing = POINTING.match(text) and not (_OF_PERSONS.match(text) and score > _STATE)
-        is_pointing = is_pointing and not (text.startswith(("his ", "her ", "their ")) and score > _BEGINS)
-        found = (-2 if is_pointing else -1 if _DISCOURSE.match(text) else 0) - _looseness(said, text)
+        is_telling = text.startswith(_NOT_POINTING) and score > _BEGINS
+        is_pointing = is_pointing and not is_telling
+        found = (-2 if is_pointing else -1 if _DISCOURSE.match(text) and not is_telling else 0) - _looseness(said, text)
         # `Lies in hospital in Fulda` has no subject; another sentence has it.
         found -= 1 if not is_theme and (text.partition(" ")[0] in _SUBJECTLESS or _has_bare_it(said)) else 0
     elif text.partition(" ")[0] in _SUBJECTS:
         found -= 2  # `He asked his boss, Ana.` is about the person of the sentence before
-    found -= 2 if _REACTING.search(text) or _WISHING.match(text) else 0
+    found -= 4 if not is_theme and _is_heard(sentence) else 2 if _REACTING.search(text) or _WISHING.match(text) else 0
     found -= 2 if (speaker and asks(said)) or (not is_theme and is_question(sentence)) else 0
     found -= 2 if is_theme and speaker and _ANSWERING.match(text) and not any(map(is_verb, words)) else 0
     found -= 2 if speaks_to_other(words) or (speaker and not greeted(said).isdisjoint(keys)) else 0
@@ -258,6 +265,12 @@ def _introduces_another(sentence: str, keys: Collection[str]) -> bool:
     at = min((text.find(key) for key in keys if key in text), default=0)
     after = [one for one in others if text.find(one) > at]
     return definition(sentence, keys) < _BEGINS and any(definition(sentence, {one}) > _STATE for one in after)
+
+
+def _is_heard(sentence: str) -> bool:
+    """Return whether a sentence passes on what may be false, also under such a label: `Rumour: Ana becomes lead.`"""
+    said = sentence.removeprefix(f"{speaker_of(sentence)}: ")
+    return any(_HEARD.match(plain_key(one)) for one in (sentence, said))
 
 
 def _definition(sentence: str, keys: Collection[str], *, is_led: bool) -> int:

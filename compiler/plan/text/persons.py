@@ -9,7 +9,7 @@ from itertools import pairwise
 from compiler.plan.text.german_nouns import is_german
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.page_words import language_of
-from compiler.plan.text.words import FIRST_PERSON, PASTS, PREDICATES, SECOND_PERSON
+from compiler.plan.text.words import FIRST_PERSON, HONOURED, PASTS, PREDICATES, SECOND_PERSON
 from store.text.text_cache import cached_by_text
 
 _ALSO_GERMAN = frozenset(["im"])  # "I'm" without its apostrophe
@@ -26,6 +26,7 @@ _APPOSED = re.compile(
     r"([^\W\d_a-z][\w-]+), (?:an?|the|my|our|his|her|their|user['’]s|una?|el|la|mi|su|uma?|o|meu|minha|eine?|der|die|mein\w*)"
     r" [^\W\d_]"
 )
+_HONOURED = re.compile(rf"^(?:{HONOURED}) ")
 _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
 COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
@@ -64,7 +65,7 @@ def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
     words = f" {plain_key(COPULA.sub(' est ', text))} "
     at = words.find(f" {key} ")
     while at >= 0:
-        after = words[at + len(key) + 2 :].split(" ", 1)[0]
+        after = _HONOURED.sub("", words[at + len(key) + 2 :]).split(" ", 1)[0]
         if after in verbs or (not verbs and _is_verb_in(text, after)):
             return True
         at = words.find(f" {key} ", at + 1)

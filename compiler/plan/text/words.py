@@ -247,6 +247,8 @@ INTERJECTIONS = frozenset(_INTERJECTIONS.split())
 NAMING = frozenset(_NAMING.split())
 TITLES = frozenset(["dr", "dra", "prof", "mr", "mrs", "ms", "sr", "sra", "srta", "hr", "fr", "mme", "ing"])
 HONORIFICS = frozenset(_HONORIFICS.split())
+# Forms of address after a name: `Aoki-san`.
+HONOURED = "san|kun|chan|sama|sensei"
 ADDRESSES = HONORIFICS | frozenset(_ADDRESSES.split())
 NAME_OPENERS = frozenset(["New", "Big", "Van"])
 # They open names except at the start of a sentence: `at La Serena` has one, `De Madrid a Lisboa` has none.

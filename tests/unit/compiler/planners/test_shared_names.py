@@ -519,3 +519,18 @@ def test_french_name_with_an_article_has_a_page() -> None:
     assert not [
         title for title in made("Il aime l'Espagne.", "Elle quitte l'Espagne.", "Il voit l'Espagne.") if "'" in title
     ]
+
+
+def test_project_with_and_without_that_word_has_one_page() -> None:
+    pages = made(
+        "Tarka leads Project Hayate.",
+        "Project Hayate is late.",
+        "Tarka says Hayate is two weeks late.",
+        "Hayate failed.",
+    )
+    assert "weeks" in lines(pages["Project Hayate"])
+    assert "Hayate" not in pages
+    pages = made(
+        "The Project Manager is late.", "Manager calls are long.", "The Project Manager left.", "Our Manager is new."
+    )
+    assert "calls" not in " ".join(map(lines, pages.values()))

@@ -137,6 +137,13 @@ from tests.support.compiler.plan_cases import START, memory
         ),
         ("Rex", "Ana estudia en Vigo y tiene un hurón, se llama Rex.", ("Rex perdió el gorro en la playa.",)),
         ("Vigo", "Omar came to Vigo with a stick.", ("Will Omar come to Vigo? It depends on his hip.",)),
+        ("Helios", "Helios gave us a better price in May.", ("Helios account manager is Chantal, slow but honest.",)),
+        ("Olga", "Olga bought a boat with Omar.", ("Rumour: Olga becomes lead while Omar is out.",)),
+        ("Olga", "Olga kaufte ein Boot mit Omar.", ("Angeblich leitet Olga bald das Labor.",)),
+        ("Olga", "Tim: Her name is Olga and she teaches tango at the hall.", ("Tim: Olga has a long list of boats.",)),
+        ("Olga", "Tim: His name is Olga, works at St Agnes.", ("Tim: Olga has a long list of boats.",)),
+        ("Olga", "Ada: Yes Olga from next door brought a cake.", ("Ada: Olga has a long list of boats.",)),
+        ("Olga", "Olga-san is a former rugby player.", ("Olga-san wants me to lead the choir.",)),
         ("Rex", "Ana has a ferret, she's called Rex.", ("Rex barked at the pier all day.",)),
     ],
 )
