@@ -154,6 +154,12 @@ now or not
   german: jetzt nun nicht_mehr auch kein keine
   spanish: ahora ya_no tambien
   portuguese: agora ja_nao nao tambem
+but not
+  english: not never doesnt dont didnt isnt wasnt hasnt havent says said thinks thought heard hopes fears
+  german: nicht nie sagt sagte glaubt denkt meint hofft
+  spanish: no nunca dice dijo cree piensa
+  portuguese: nao nunca diz disse acha
+  french: pas jamais dit pense croit
 will be
   english: will going_to should would wants_to wanted_to want_to hopes_to plans_to about_to thinking_of considering might could
   english: almost nearly
@@ -235,7 +241,8 @@ ENDINGS = {
         ),
     ),
     "german": (
-        r"verl(?:asst|ie(?:ss|ß))|gekundigt|in rente|gestorben|verstorben|verkauft|arbeitet nicht mehr|abgeschaltet|abgelost",
+        r"verl(?:asst|ie(?:ss|ß))|gekundigt|in rente|gestorben|verstorben|verkauft|arbeitet nicht mehr",
+        r"abgesch(?:altet|afft)|abgelost",
         r"geschlossen(?! (?:bis|am|an))",
     ),
     "spanish": (r"se jubil[ao]|dejo|deja|ya no (?:trabaja|existe|esta con)|murio|fallecio|se vendio|cerro|se cerro",),

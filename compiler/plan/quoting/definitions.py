@@ -34,6 +34,8 @@ _IS, _TITLES, _AN, _MY = _ANY["is"], _ANY["before a name"], _ANY["article"], _AN
 _NO_OFFICE = frozenset(_ANY["no office"].split("|")) | STOP_WORDS
 _ROLES = definition_words.ROLES
 _LABEL_WORDS = 4
+_LONG_LABEL_WORDS = 7
+_NEW = re.compile(r"new|neue[rs]?|nuev[oa]|nov[oa]|nouveau|nouvelle")
 _NAME_WORDS = 3
 
 # Signs in a marked sentence: the subject's name, a label, a comma or opening bracket (a definition may follow), another stop.
@@ -89,8 +91,9 @@ _IS_KIND = re.compile(
     rf"(?:(?:{_ANY['now or not']}) )*(?:{_AN})\b(?! (?:{_ANY['no kind']})\b)"
 )
 _IS_HIS_NAME = re.compile(rf"{_HIS_NAME}{_CALLED}(?!\S)")
+_NOW = "(?: (?:now|jetzt|nun|ahora|agora|maintenant|officially|offiziell))*"
 _KIND_IS = re.compile(
-    rf"(?!{_HIS_NAME})(?:(?!(?:it|this|that|these|those|{_ANY['aim']})\b)\S+ ){{1,5}}(?:{_ANY['is called']})"
+    rf"(?!{_HIS_NAME})(?:(?!(?:it|this|that|these|those|{_ANY['aim']})\b)\S+ ){{1,5}}(?:{_ANY['is called']}){_NOW}"
     rf" (?:(?:{_AN}) (?:(?!(?:{_ANY['works at']}|{_ANY['from']}|{_ANY['in']}|to|with|on)\b){_WORD} ){{1,2}})?{_CALLED}"
     rf"|(?!{_HIS_NAME})(?:{_AN}|{_MY}) (?:\S+ ){{1,8}}(?:{_ANY['bears']}) {_CALLED}"
 )
@@ -104,6 +107,10 @@ _BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
 _ENDED = re.compile(rf"\b(?:{'|'.join(one for every in definition_words.ENDINGS.values() for one in every)})\b")
 _OTHERS = re.compile(rf"{_NAME} .*\b(?:he|she|they|it|er|sie|ella|ele|ela|il|elle)\b")  # `she left`
 _COMING = re.compile(rf"\b(?:{_ANY['will be']})\b")
+# `Jon says that she left`, `Jon never left`, `Jon wants her to leave`
+_NOT_ENDED = re.compile(
+    rf"\b(?:{_ANY['but not']}|(?:wants?|wanted|asks?|asked|tells?|told|lets?|helped|made|persuaded|convinced)(?! to\b))\b"
+)
 # `Jon runs the lab`; `Jon is 40 and works at the lab`; `colleague Jon`.
 _AGED = rf"(?:(?:{_IS}) \d+ (?:\w+ ){{0,3}}?(?:{_ANY['and']}) |\d+ )?"
 _WORKS = rf"(?:{_ANY['works']})(?: \S+){{0,4}} (?:{_ANY['works at']})\b"
@@ -313,7 +320,8 @@ def _clauses(sentence: str) -> Iterator[str]:
     if len(every) < 2 or not every[1].startswith(":"):
         return
     label = plain_key(every[0]).split()
-    is_note = label[:1] and len(label) <= _LABEL_WORDS and (len(label) > 1 or label[0] not in NO_NAMES)
+    most = _LONG_LABEL_WORDS if label[:1] and _NEW.fullmatch(label[0]) else _LABEL_WORDS
+    is_note = label[:1] and len(label) <= most and (len(label) > 1 or label[0] not in NO_NAMES)
     is_note = is_note and label[-1] not in _WHEN
     if is_note and label[-1] not in PREDICATES:
         value = _NAME_ALONE.split(_TITLE.sub("", every[2]), maxsplit=1)[0]
@@ -374,5 +382,6 @@ def _is_before_noun(text: str) -> bool:
 def _is_definition(text: str) -> bool:
     """Return whether the words say what the name is, name the bearer of a role, or end an earlier definition."""
     ended = _ENDED.search(text) if _BEGINS.match(text) and not _COMING.search(text) else None
-    is_ended = ended is not None and not _OTHERS.search(text, 0, ended.start())
+    before = text[: ended.start()] if ended else ""
+    is_ended = ended is not None and not (_OTHERS.search(before) or _NOT_ENDED.search(before))
     return bool(is_ended or _IS_KIND.match(text) or _KIND_IS.match(text))

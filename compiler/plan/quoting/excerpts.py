@@ -216,7 +216,7 @@ def _goes_on(sentence: str, keys: Collection[str]) -> bool:
     first person, begins with another name or a label, or is a question.
     """
     words = plain_key(sentence).split()
-    if is_question(sentence) or _names(sentence, keys) or not words or _BULLET.match(sentence):
+    if _is_question(sentence) or _names(sentence, keys) or not words or _BULLET.match(sentence):
         return False
     if words[0] in THIRD_PERSON:
         return not _OF_NOTHING.match(" ".join(words))
@@ -337,14 +337,13 @@ def asks(said: str) -> bool:
     return said.rstrip()[-1:].isalnum() and bool(_ASKING.match(said))
 
 
-def is_question(sentence: str) -> bool:
-    """Return whether a sentence ends with a question mark."""
+def _is_question(sentence: str) -> bool:
     return sentence.rstrip("\"'”’)*_ ").endswith(("?", "？"))
 
 
 def _is_telling(sentence: str, keys: Collection[str], least: int = LEAST_WORDS) -> bool:
     speaker = speaker_of(sentence)
-    if is_question(sentence) or _ASIDE.fullmatch(sentence):
+    if _is_question(sentence) or _ASIDE.fullmatch(sentence):
         return False
     words = content_words(sentence)
     said, speaker = sentence.removeprefix(f"{speaker}: "), plain_key(speaker)

@@ -13,7 +13,7 @@ from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import theme_of
 from compiler.plan.quoting.definitions import KIND, clause, definition, introduces, is_home, without_longer
-from compiler.plan.quoting.excerpts import asks, bare, dated, founds, is_question, naming, tells_day
+from compiler.plan.quoting.excerpts import asks, bare, dated, founds, naming, tells_day
 from compiler.plan.quoting.weighing import POINTING, is_central, is_liking, is_listed, is_subject, theme_place
 from compiler.plan.text.change import content_words
 from compiler.plan.text.kin import is_of_kin
@@ -100,6 +100,7 @@ _FEW_WORDS = 6
 _WORDS = 12
 _BEGINS, _STATE = 3, 4
 _REFERS = 2  # looseness of a sentence that refers to another one
+_DOUBT = 6  # below any other sentence
 _LONGEST_LEAD = 160
 # A change of the subject names it within these first characters: `Marmot ends now`, not `We now book the hall for Marmot`.
 _CHANGE_CHARS = 24
@@ -228,8 +229,14 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         found -= 1 if not is_theme and (text.partition(" ")[0] in _SUBJECTLESS or _has_bare_it(said)) else 0
     elif text.partition(" ")[0] in _SUBJECTS:
         found -= 2  # `He asked his boss, Ana.` is about the person of the sentence before
-    found -= 4 if not is_theme and _is_heard(sentence) else 2 if _REACTING.search(text) or _WISHING.match(text) else 0
-    found -= 2 if (speaker and asks(said)) or (not is_theme and is_question(sentence)) else 0
+    found -= (
+        _DOUBT
+        if not is_theme and _is_doubtful(sentence)
+        else 2
+        if _REACTING.search(text) or _WISHING.match(text)
+        else 0
+    )
+    found -= 2 if speaker and asks(said) else 0
     found -= 2 if is_theme and speaker and _ANSWERING.match(text) and not any(map(is_verb, words)) else 0
     found -= 2 if speaks_to_other(words) or (speaker and not greeted(said).isdisjoint(keys)) else 0
     is_own = speaks_of_self(words)
@@ -267,8 +274,10 @@ def _introduces_another(sentence: str, keys: Collection[str]) -> bool:
     return definition(sentence, keys) < _BEGINS and any(definition(sentence, {one}) > _STATE for one in after)
 
 
-def _is_heard(sentence: str) -> bool:
-    """Return whether a sentence passes on what may be false, also under such a label: `Rumour: Ana becomes lead.`"""
+def _is_doubtful(sentence: str) -> bool:
+    """Return whether a sentence asks, or passes on what may be false, also under such a label: `Rumour: Ana becomes lead.`"""
+    if "?" in sentence:
+        return True
     said = sentence.removeprefix(f"{speaker_of(sentence)}: ")
     return any(_HEARD.match(plain_key(one)) for one in (sentence, said))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import NO_NAMES
@@ -68,13 +69,18 @@ def nicknames(text: str) -> tuple[tuple[str, str], ...]:
     The name is the last one before words like `known as`; one after a preposition is not what the sentence is about.
     """
     said = (one for pattern in (_GIVEN, _CALLED_SO) for one in pattern.finditer(text))
-    every = [(one[2], one[1]) for one in said if not _PLACED.search(text, 0, one.start())]
+    every = [(one[2], one[1]) for one in said if not (_PLACED.search(text, 0, one.start()) or _is_noun(one[1], text))]
     every += [(one[2], one[1]) for one in _BY_ALL.finditer(text)]
     every += [(one[2] or one[4], one[1] or one[3]) for one in _SAID_OF.finditer(text)]
     real = (sentence for sentence in sentences(text) if not _UNREAL.search(sentence)) if _RENAMED.search(text) else ()
     renamed = (one for sentence in real for one in _RENAMED.finditer(sentence))
     every += [(one[1] or one[3] or one[5], one[2] or one[4] or one[6]) for one in renamed]
     return tuple(dict.fromkeys((nick, name) for nick, name in every if _are_names(nick, name)))
+
+
+def _is_noun(name: str, text: str) -> bool:
+    """Return whether a name is an ordinary word with which a text begins: `Boiler is called Jon`."""
+    return " " not in name and text.startswith(name) and is_ordinary(plain_key(name))
 
 
 def _are_names(nick: str, name: str) -> bool:

@@ -141,7 +141,8 @@ schwagerin
 """
 _ADDRESSES = """
 aunt auntie uncle miss doctor professor chef don dona dom doctora doutor doutora dottore dottoressa tante oncle tia tio zia zio
-captain coach judge matron pastor rabbi sergeant kapitan pfarrer capitan capitao capitaine padre
+captain coach judge matron officer pastor rabbi sergeant sheriff detective lieutenant colonel kapitan pfarrer capitan capitao
+capitaine padre
 """
 # Forms of address that are never a name alone.
 _HONORIFICS = """
@@ -245,7 +246,27 @@ PREDICATES = frozenset((_PREDICATES + _PERSONAL).split())
 PASTS = frozenset(_PASTS.split())
 INTERJECTIONS = frozenset(_INTERJECTIONS.split())
 NAMING = frozenset(_NAMING.split())
-TITLES = frozenset(["dr", "dra", "prof", "mr", "mrs", "ms", "sr", "sra", "srta", "hr", "fr", "mme", "ing"])
+TITLES = frozenset(
+    [
+        "dr",
+        "dra",
+        "prof",
+        "rev",
+        "revd",
+        "capt",
+        "sgt",
+        "mr",
+        "mrs",
+        "ms",
+        "sr",
+        "sra",
+        "srta",
+        "hr",
+        "fr",
+        "mme",
+        "ing",
+    ]
+)
 HONORIFICS = frozenset(_HONORIFICS.split())
 # Forms of address after a name: `Aoki-san`.
 HONOURED = "san|kun|chan|sama|sensei"
@@ -255,7 +276,9 @@ NAME_OPENERS = frozenset(["New", "Big", "Van"])
 INNER_OPENERS = frozenset(["De", "Di", "Von", "La", "Le", "El"])
 GENERIC = frozenset((_VENUES + _COMPANIES).split())
 INSERTED = frozenset(["and", "by", "hotel", "hotels", "inn", "of", "suites", "the"])
-ALWAYS_CAPITAL = frozenset((_CALENDAR + " i im ive id ill mr mrs ms dr prof sir madam ok omg lol").split())
+ALWAYS_CAPITAL = frozenset(
+    (_CALENDAR + " i im ive id ill mr mrs ms dr prof rev revd capt sgt sir madam ok omg lol").split()
+)
 CONNECTORS = frozenset(
     [
         "of",

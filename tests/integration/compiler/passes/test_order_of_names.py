@@ -53,6 +53,12 @@ CASES = {
         "Herr Salomon kommt immer noch freitags.",
         "Berit mag Frau Dr. Salomon sehr.",
     ),
+    "a project with and without that word": (
+        "Berit says Hayate is two weeks late.",
+        "Marta leads Project Hayate.",
+        "Hayate failed in May.",
+        "Project Hayate moved to a bigger house.",
+    ),
     "a professor and a cat": (
         "Professor Salomon studies corals.",
         "Berit adopted a cat and named it Salomon.",

@@ -534,3 +534,18 @@ def test_project_with_and_without_that_word_has_one_page() -> None:
         "The Project Manager is late.", "Manager calls are long.", "The Project Manager left.", "Our Manager is new."
     )
     assert "calls" not in " ".join(map(lines, pages.values()))
+
+
+def test_rank_before_a_full_name_is_no_part_of_it() -> None:
+    vicar = "The vicar, Revd Tarka Moor, says that the boiler costs too much."
+    assert "vicar" in lines(made(vicar, "Tarka Moor preached on Sunday.", "Tarka Moor sang.")["Tarka Moor"])
+    officer = ("Officer Tarka Moor found the gas.", "Edda is dating Officer Moor.", "Officer Moor sang at the rodeo.")
+    assert "rodeo" in lines(made(*officer, "Tarka Moor sang.")["Tarka Moor"])
+
+
+def test_noun_that_is_called_something_bears_no_name() -> None:
+    pages = made(
+        "Boiler is called Lefort, by vote.", "Lefort broke in May.", "Boiler costs too much.", "Boiler came today."
+    )
+    assert "Boiler" not in pages
+    assert "broke" in lines(pages["Lefort"])

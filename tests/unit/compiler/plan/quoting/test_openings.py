@@ -144,6 +144,16 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Tim: His name is Olga, works at St Agnes.", ("Tim: Olga has a long list of boats.",)),
         ("Olga", "Ada: Yes Olga from next door brought a cake.", ("Ada: Olga has a long list of boats.",)),
         ("Olga", "Olga-san is a former rugby player.", ("Olga-san wants me to lead the choir.",)),
+        (
+            "Olga",
+            "Olga is a dentist in Vigo.",
+            ("Olga doesn't want Omar to quit the choir.", "Olga never left the choir."),
+        ),
+        ("Olga", "Olga hat eine Torte in Form eines Schlüssels gebacken.", ("Olga sagt, Herr Brandt geht in Rente.",)),
+        ("Olga", "Tim: Olga sold the boat in May", ("Tim: Olga is quitting the guild?? she posted it in the chat",)),
+        ("Olga", "Die Leiterin im dritten Stock heißt jetzt offiziell Olga.", ("Olga steht wieder am Hafen.",)),
+        ("Olga", "New clerk in the billing office: Olga, from Vigo.", ("Olga took the lamp from the cellar.",)),
+        ("Helios", "Helios wurde im Mai abgeschafft.", ("Helios hat wieder die Anträge verloren.",)),
         ("Rex", "Ana has a ferret, she's called Rex.", ("Rex barked at the pier all day.",)),
     ],
 )
