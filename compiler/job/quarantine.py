@@ -72,12 +72,12 @@ async def take_outage(run: Run, error: Exception, batch: ReadBatch) -> None:
 
 
 def is_at_fault(run: Run, error: Exception) -> bool:
-    """Return whether a model that did not answer had just answered a probe, so that what it was asked is at fault."""
+    """Return whether the request is at fault: the model did not answer it, but had just answered a probe."""
     return run.is_model_proven and is_of_question(error)
 
 
 def is_of_question(error: Exception) -> bool:
-    """Return whether the model was asked and did not answer. An error without an attempt is of the circuit breaker."""
+    """Return whether the model was asked and did not answer. An error without an attempt comes from the circuit breaker."""
     return is_outage(error) and isinstance(error, ProviderError) and error.attempts > 0
 
 
@@ -114,7 +114,7 @@ async def _probe(run: Run) -> None:
 
 
 def _failing(error: ProviderError) -> ModelFailing:
-    """Return the job's error for that of a probe. A rejection is told in the provider's words: it can quote only the probe."""
+    """Return the job's error for that of a probe. The text of a rejection is the provider's: it can quote only the probe."""
     name = type(error).__name__
     return ModelFailing(f"{name}: {error.detail}" if isinstance(error, InvalidRequest) else name)
 

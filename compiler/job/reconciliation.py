@@ -22,11 +22,12 @@ from store.scope import Scope
 from store.tenancy import forgotten
 from store.wiki import candidates
 
-SWEEP = "sweep"
+RECONCILIATION = "sweep"
+"""The kind of the background job, as it is stored."""
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class Reconciled:
     """The numbers of memories that are gone, that have a new id, and that were missed or edited without notice."""
 
     gone: int = 0
@@ -34,7 +35,7 @@ class Swept:
     missed: int = 0
 
 
-async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: bool = False) -> Swept:
+async def reconcile(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: bool = False) -> Reconciled:
     """Reconcile the ledger with the service's listing, mark gone and missed memories, and queue the job that repairs the pages.
 
     Raises ListingUnsafe if the listing is incomplete or empty, or if it would empty too many pages without an operator's
@@ -75,7 +76,7 @@ async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: b
     if notes:
         async with scoped(pool, scope, role=DatabaseRole.WORKER) as connection:
             await forgotten.date(connection, scope, notes, clock=engine.now)
-    return Swept(len(lost), len(pairs), len(missed))
+    return Reconciled(len(lost), len(pairs), len(missed))
 
 
 def _renamed(

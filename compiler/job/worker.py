@@ -19,7 +19,7 @@ from compiler.job.compilation import Claim, Engine, compile_job
 from compiler.job.hints import HintQueue
 from compiler.job.job_outcome import Result, error_text, handed_back, outcome_of
 from compiler.job.quarantine import MODEL_FAULTS
-from compiler.job.reconciliation import sweep
+from compiler.job.reconciliation import reconcile
 from compiler.job.scope_slots import ScopeSlot, ScopeSlots, watched
 from compiler.state.access import PooledAccess
 from compiler.state.substrates import dirty_now
@@ -275,7 +275,7 @@ class Worker:
         """Run the job. If an operator confirmed archiving many pages, reconcile first."""
         if claim.job.options.may_archive_many and claim.job.parent_job_id is None:
             try:
-                await sweep(engine, self.pool, access.scope, may_archive_many=True)
+                await reconcile(engine, self.pool, access.scope, may_archive_many=True)
             except (CompileError, StoreError) as error:
                 figures = metrics.merged(metrics.empty(), claim.job.metrics)
                 return outcome_of(error, claim.job, figures, engine.settings.patience, engine.now())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from compiler.job.reconciliation import SWEEP
+from compiler.job.reconciliation import RECONCILIATION
 from compiler.plan.bounds import SECTION_CHARS
 from compiler.plan.version import RULES
 from store.compile import background, batches, jobs, scopes
@@ -82,5 +82,5 @@ async def queue_due(pool: Pool, *, now: datetime) -> int:
     for scope in due:
         async with scoped(pool, scope, role=DatabaseRole.WORKER) as connection:
             await background.enqueue(connection, scope, KIND, "", now=now)
-            await background.enqueue(connection, scope, SWEEP, "", now=now)
+            await background.enqueue(connection, scope, RECONCILIATION, "", now=now)
     return len(due)

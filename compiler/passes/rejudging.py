@@ -91,7 +91,7 @@ async def plan_rejudging(
 
 
 def _is_worth(family: NameFamily, borne: Collection[str], memories: Mapping[str, BatchMemory]) -> bool:
-    """Return whether a family may be judged otherwise: a name alone, of which memories only say who bears it, seldom is."""
+    """Return whether judging the family again may change it: a single name with a known bearer seldom changes."""
     is_other = len(family.names) > 1 or bool(family.hubs or family.telling) or not family.names <= frozenset(borne)
     return is_other or rejudging.may_be_several(family, memories)
 

@@ -67,7 +67,7 @@ _MOST_IN_A_WINDOW = 1_000
 _SHORTEST = timedelta(milliseconds=1)
 
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
-"""Before every unit; the time of one without a time of its last write."""
+"""An instant before every unit; also the time of a unit without a time of its last write."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What processes that start, claim and stop others share: the name of a lease's holder, and a patient end of a child."""
+"""Shared by processes that claim work or start others: the name of a lease's holder, and the patient end of a child."""
 
 from __future__ import annotations
 

@@ -338,7 +338,7 @@ Global___ForgetOwnerRequest: _TypeAlias = ForgetOwnerRequest  # noqa: Y015
 
 @_typing.final
 class ForgetOwnerResponse(_message.Message):
-    """What was deleted."""
+    """The deleted rows of an owner."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -410,7 +410,7 @@ Global___DeleteTenantRequest: _TypeAlias = DeleteTenantRequest  # noqa: Y015
 
 @_typing.final
 class DeleteTenantResponse(_message.Message):
-    """What was deleted."""
+    """The deleted rows of a tenant."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

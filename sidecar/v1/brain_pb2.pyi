@@ -1422,7 +1422,7 @@ Global___WriteBrainEdgeRequest: _TypeAlias = WriteBrainEdgeRequest  # noqa: Y015
 
 @_typing.final
 class WriteBrainEdgeResponse(_message.Message):
-    """What became of the edge."""
+    """The result of stating or removing an edge."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

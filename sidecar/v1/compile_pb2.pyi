@@ -780,7 +780,7 @@ Global___ResetCursorRequest: _TypeAlias = ResetCursorRequest  # noqa: Y015
 
 @_typing.final
 class ResetCursorResponse(_message.Message):
-    """What was reset, or would be."""
+    """The counts of a reset."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

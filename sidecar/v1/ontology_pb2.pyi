@@ -36,7 +36,7 @@ class OntologyEntityType(_message.Message):
     name: _builtins.str
     """The name."""
     description: _builtins.str
-    """What it means."""
+    """Its meaning."""
     broad_type: _builtins.str
     """The type that it is a kind of; empty for none."""
     lifecycle: _builtins.str
@@ -141,9 +141,9 @@ class OntologyFacetTemplate(_message.Message):
     position: _builtins.int
     """Its place among the type's sections."""
     prompt: _builtins.str
-    """What the section says."""
+    """The content of the section."""
     guidance: _builtins.str
-    """How it says it."""
+    """The style of the section."""
     lifecycle: _builtins.str
     """approved or deprecated."""
     def __init__(
@@ -550,7 +550,7 @@ class DraftOntologyChangesRequest(_message.Message):
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     title: _builtins.str
-    """What the change set is about."""
+    """The subject of the change set."""
     change_set_id: _builtins.str
     """An open change set to add the changes to; empty means a new one."""
     content: _builtins.str
@@ -627,7 +627,7 @@ Global___ScanOntologyRequest: _TypeAlias = ScanOntologyRequest  # noqa: Y015
 
 @_typing.final
 class ScanOntologyResponse(_message.Message):
-    """What was found."""
+    """The result of a scan."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -757,7 +757,7 @@ class OntologyChangeSet(_message.Message):
     origin: _builtins.str
     """operator, scan, seed or import."""
     title: _builtins.str
-    """What it is about."""
+    """Its subject."""
     status: _builtins.str
     """open, approved or rejected."""
     revision: _builtins.int
@@ -879,9 +879,9 @@ class OntologyChangeItem(_message.Message):
     decision: _builtins.str
     """pending, accepted or rejected."""
     decided_by: _builtins.str
-    """Who decided."""
+    """The admin that decided."""
     edited_by: _builtins.str
-    """Who edited it last."""
+    """The admin that edited it last."""
     origin: _builtins.str
     """operator, scan, seed or import."""
     rationale: _builtins.str
@@ -949,7 +949,7 @@ class OntologyEvidence(_message.Message):
     source: _builtins.str
     """page, mention, edge or memory."""
     label: _builtins.str
-    """What was found in it."""
+    """The finding in the memory."""
     quote: _builtins.str
     """The sentence, at most 280 characters."""
     @_builtins.property
@@ -1479,7 +1479,7 @@ class OntologyJob(_message.Message):
 
     @_builtins.property
     def metrics(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
-        """What it counted, by name."""
+        """Its counts, by name."""
 
     def __init__(
         self,

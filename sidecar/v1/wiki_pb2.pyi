@@ -2205,7 +2205,7 @@ Global___DeletePageRequest: _TypeAlias = DeletePageRequest  # noqa: Y015
 
 @_typing.final
 class DeletePageResponse(_message.Message):
-    """What was deleted."""
+    """The deletion of a page."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -20,7 +20,7 @@ from compiler.decay.runner import DecayDeps
 from compiler.errors import ListingUnsafe
 from compiler.job import reprocess
 from compiler.job.compilation import BatchDeps, Engine
-from compiler.job.reconciliation import SWEEP, sweep
+from compiler.job.reconciliation import RECONCILIATION, reconcile
 from compiler.job.reprocess import ReprocessDeps
 from compiler.job.worker import Handler, Worker, WorkerSettings
 from compiler.operations import lint, upkeep
@@ -91,7 +91,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
             **await _model_handlers(stack, settings, pool, vectors),
             **await _reporting_handlers(stack, settings, pool, options, reports=ends_with_parent),
             NIGHTLY_KIND: nightly.schedule,
-            SWEEP: partial(_sweep, engine, pool),
+            RECONCILIATION: partial(_sweep, engine, pool),
         }
         on_finished = partial(_on_finished, clock, watch, _write_tally if ends_with_parent else None)
         worker = Worker(pool, _traced(engine, clock), options, by_kind, on_finished)
@@ -300,7 +300,7 @@ async def keep_decaying(nightly: NightlyDecay, *, is_on: bool) -> None:
 async def _sweep(engine: Engine, pool: Pool, scope: Scope, subject: str) -> None:
     """Reconcile the scope's ledger with its memory service; an incomplete listing is logged and changes nothing."""
     try:
-        swept = await sweep(engine, pool, scope)
+        swept = await reconcile(engine, pool, scope)
     except ListingUnsafe as error:
         log.warning("sweep_refused", extra={"why": error.detail})
         return

@@ -1,6 +1,6 @@
 """HTTP transport for MCP servers: each answer is bounded in time and in bytes, which the SDK does not do.
 
-A failure is an answer like any other, so that it ends one call and not the session with its other calls.
+A failure is returned as an answer, so that it ends one call, and not the session with its other calls.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
 
 class _Body(httpx2.AsyncByteStream):
-    """An answer's bytes, by lines; they end early with a `problem`, and not with an error, at the bounds."""
+    """An answer's bytes, line by line. At a bound they end early, without an error, and `problem` says why."""
 
     def __init__(self, response: httpx2.Response, ends_at: float) -> None:
         self._response = response
@@ -93,9 +93,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 def mended(data: bytes) -> bytes:
-    """Return JSON with its halves of surrogate pairs, at most 10,000, replaced: the SDK reads none, and texts cut within an emoji
-    have them.
-    """
+    """Return the JSON with its first 10,000 lone surrogates replaced: the SDK refuses them, and a cut emoji leaves one."""
 
     def replaced(found: re.Match[bytes]) -> bytes:
         before = found.start()

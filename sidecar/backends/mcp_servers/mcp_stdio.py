@@ -76,7 +76,7 @@ async def bounded_stdio(
             if has_ended and process.returncode is not None:
                 on_own_end(process.returncode)
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # what the process left behind
+                os.killpg(process.pid, signal.SIGKILL)  # children that the process left running
             transport.close()  # a process that left the group may hold the pipes open
             for stream in (to_session, received, sent, from_session):
                 stream.close()

@@ -17,7 +17,7 @@ from sidecar.client.answers import DeletedTenant, Tenant
 
 _PAUSE_S = 10.0
 _OF_THE_CALLS = {"audit_entries", "background_jobs", "forgotten_refs", "remote_forgettings"}
-"""Tables whose rows the calls themselves write: those of an owner about whom a service has not answered are written again."""
+"""Tables to which a deleting call itself writes: as long as a remote service does not answer, each call has new rows there."""
 
 
 @click.group()
@@ -94,9 +94,9 @@ def delete(session: CommandSession, confirm: str) -> int:
 
 
 def deleted(session: CommandSession, counts: Counter[str], step: Step, *, pause_s: float = _PAUSE_S) -> DeletedTenant:
-    """Call until nothing is left, or only owners about whom a remote service does not answer; return the last answer.
+    """Repeat the call until nothing is left, or only owners that a remote service has not forgotten; return the last answer.
 
-    `counts` gets the rows.
+    The deleted rows are added to `counts`, by table.
     """
     has_waited = False
     while True:

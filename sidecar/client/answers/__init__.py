@@ -241,7 +241,7 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenOwner:
-    """What was deleted."""
+    """The deleted rows of an owner."""
 
     row_counts: Mapping[str, int]
     elsewhere: tuple[ForgottenElsewhere, ...]
@@ -249,7 +249,7 @@ class ForgottenOwner:
 
 @dataclass(frozen=True, slots=True)
 class DeletedTenant:
-    """What was deleted."""
+    """The deleted rows of a tenant."""
 
     row_counts: Mapping[str, int]
     complete: bool

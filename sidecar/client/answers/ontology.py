@@ -102,7 +102,7 @@ class OntologyFieldDifference:
 
 @dataclass(frozen=True, slots=True)
 class OntologyScan:
-    """What was found."""
+    """The result of a scan."""
 
     new_items: int
     known_items: int

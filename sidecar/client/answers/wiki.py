@@ -244,7 +244,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class DeleteEffect:
-    """What was deleted."""
+    """The deletion of a page."""
 
     page: WikiPage | None = None
 
@@ -343,7 +343,7 @@ class RetryEffect:
 
 @dataclass(frozen=True, slots=True)
 class ResetEffect:
-    """What was reset, or would be."""
+    """The counts of a reset."""
 
     page_count: int
     mention_count: int

@@ -1,4 +1,4 @@
-"""What an assembly sends to a model provider: the conversation, in values of no provider's own.
+"""The conversation that an assembly sends to a model provider, in values that fit every provider.
 
 `providers` has the requests of each provider, and `stretches` what they have in common. Neither depends on a network, a client
 library or this service's messages.

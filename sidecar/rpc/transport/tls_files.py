@@ -61,7 +61,7 @@ def tls_files(settings: Settings) -> TlsFiles | None:
 
 
 def renewed_credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """Return credentials that follow the files: each new connection gets what they hold then.
+    """Return credentials that follow the files: each new connection gets their present content.
 
     If they cannot be used, as between the writes of a renewal, the last good ones stay in use; that is logged once. Raises
     SettingInvalid if they cannot be used now.

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from compiler.errors import MemoriesUnavailable
-from compiler.job.reconciliation import Swept, sweep
+from compiler.job.reconciliation import Reconciled, reconcile
 from sidecar.http.webhooks import SIGNATURE
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import backends_pb2, compile_pb2, context_pb2, items_pb2, memory_pb2, wiki_pb2
@@ -95,9 +95,9 @@ async def sources_of(site: Site) -> dict[str, str]:
     return found
 
 
-async def swept(site: Site) -> Swept:
+async def swept(site: Site) -> Reconciled:
     async with compile_engine.engine(site.settings, site.app.pools.background) as engine:
-        return await sweep(engine, site.app.pools.background, MARA)
+        return await reconcile(engine, site.app.pools.background, MARA)
 
 
 async def wiki_items(site: Site) -> str:
@@ -147,7 +147,7 @@ async def test_edits_deletions_and_new_ids_in_hindsight_are_followed(
         await worked(site)
         before = await sources_of(site)
         bank.retain(BANK, [{"content": TEXTS[0], "document_id": "d0"}])  # under a new id, with the same words
-        assert await swept(site) == Swept()
+        assert await swept(site) == Reconciled()
         edited = TEXTS[1].replace("on a Friday", "on a Sunday with an accordion")
         bank.retain(BANK, [{"content": edited, "document_id": "d1"}])
         bank.units[BANK] = [unit for unit in bank.units[BANK] if unit["document_id"] != "d2"]

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from compiler.job.reconciliation import sweep
+from compiler.job.reconciliation import reconcile
 from compiler.passes import forgetting
 from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.rpc.admin import AdminService
@@ -319,7 +319,7 @@ async def test_every_caller_of_forget_gives_its_time(pools: Pools, database: str
     await compiled(pools, engine_on(pools, clock=clock), scope=ann)
     await dated()
     await fetch(database, "DELETE FROM memories WHERE memory_id = 'm00003'")
-    await sweep(engine_on(pools, clock=clock), pools.background, ann)
+    await reconcile(engine_on(pools, clock=clock), pools.background, ann)
     by_sweep = await dated()
     await AdminService(Tenants(pools, now=clock)).forget_owner(admin_pb2.ForgetOwnerRequest(owner_id="ann"), an_admin())
     assert 0 < by_hand < by_sweep < await dated()

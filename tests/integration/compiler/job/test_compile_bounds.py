@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from compiler.errors import CostCeilingReached
-from compiler.job.reconciliation import sweep
+from compiler.job.reconciliation import reconcile
 from compiler.operations import upkeep
 from compiler.operations.upkeep import ResetMode
 from compiler.passes import forgetting
@@ -191,7 +191,7 @@ class Swept(ExtractivePlanner):
     async def _sweep(self) -> None:
         if self.is_armed:
             self.is_armed = False
-            assert (await sweep(engine_on(self.pools), self.pools.background, SCOPE)).missed == 1
+            assert (await reconcile(engine_on(self.pools), self.pools.background, SCOPE)).missed == 1
 
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
         await self._sweep()

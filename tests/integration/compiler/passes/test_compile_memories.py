@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from compiler.errors import ListingUnsafe
-from compiler.job.reconciliation import sweep
+from compiler.job.reconciliation import reconcile
 from compiler.operations import upkeep
 from compiler.operations.replay import replay
 from compiler.operations.upkeep import ResetMode
@@ -307,7 +307,7 @@ async def test_empty_listing_of_a_backend_archives_nothing(pools: Pools, *, is_c
     substrate.listed = MemoryListing({}, is_complete)
     engine = engine_on(pools, substrate=substrate)
     with pytest.raises(ListingUnsafe):
-        await sweep(engine, pools.background, SCOPE)
+        await reconcile(engine, pools.background, SCOPE)
     await again(pools)
     assert await wiki_of(pools) == before
 
@@ -315,7 +315,7 @@ async def test_empty_listing_of_a_backend_archives_nothing(pools: Pools, *, is_c
 async def test_sweep_finds_deletions_that_sent_no_notice(pools: Pools, database: str) -> None:
     await write_and_compile(pools, journal(30), engine_on(pools))
     await fetch(database, "DELETE FROM memories WHERE memory_id = 'm00003'")
-    swept = await sweep(engine_on(pools), pools.background, SCOPE)
+    swept = await reconcile(engine_on(pools), pools.background, SCOPE)
     assert (swept.gone, swept.renamed) == (1, 0)
     await again(pools)
     assert not any(b'"m00003"' in body for body in (await wiki_of(pools)).values())
@@ -333,7 +333,7 @@ async def test_memory_compiled_during_a_listing_is_not_taken_for_deleted(pools: 
             return listing
 
     await write_and_compile(pools, journal(12), engine_on(pools))
-    found = await sweep(engine_on(pools, substrate=Slow(pools.background), clock=later), pools.background, SCOPE)
+    found = await reconcile(engine_on(pools, substrate=Slow(pools.background), clock=later), pools.background, SCOPE)
     assert (found.gone, found.missed) == (0, 0)
 
 
@@ -344,7 +344,7 @@ async def test_sweep_follows_a_memory_to_its_new_id(pools: Pools, database: str)
     async with scoped(pools.background, SCOPE) as connection:
         await answers.put(connection, SCOPE, b"asked", answer=b"{}", memory_ids=["m00003"], now=NOW)
     await fetch(database, "UPDATE memories SET memory_id = 'issued-again' WHERE memory_id = 'm00003'")
-    swept = await sweep(engine_on(pools), pools.background, SCOPE)
+    swept = await reconcile(engine_on(pools), pools.background, SCOPE)
     assert (swept.gone, swept.renamed) == (0, 1)
     await again(pools)
     after = await wiki_of(pools)
@@ -364,7 +364,7 @@ async def test_operator_may_let_a_sweep_archive_most_pages(pools: Pools) -> None
     careful = replace(CompileSettings(), patience=Patience(largest_unconfirmed_archive_pages=2))
     engine = engine_on(pools, substrate=substrate, clock=Clock(NOW + timedelta(minutes=6)), settings=careful)
     with pytest.raises(ListingUnsafe):
-        await sweep(engine, pools.background, SCOPE)
+        await reconcile(engine, pools.background, SCOPE)
     await wish(pools, trigger=Trigger.ADMIN, options=JobOptions(may_archive_many=True), now=engine.now())
     await compiled(pools, engine)
     assert {job.status for job in await all_jobs(pools)} == {JobStatus.SUCCEEDED}
