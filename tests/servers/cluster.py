@@ -28,6 +28,7 @@ _TEMPLATE = "sidecar_template_"
 _COPY = "sidecar_test_"
 _SHARDS = 8  # of each table: the default of 32 only makes copying and emptying a database four times as long
 _SETTINGS = ("citus.allow_nested_distributed_execution = on", "citus.override_table_visibility = off")
+_servers: list[str] = []
 
 
 def take_url() -> None:
@@ -45,7 +46,9 @@ def at(dsn: str, database: str, host: str = "", port: int = 0) -> str:
 
 
 async def servers() -> list[str]:
-    """Return the DSNs of every server of the cluster, the coordinator's first."""
+    """Return the DSNs of every server of the cluster, the coordinator's first. They stay the same through a run."""
+    if _servers:
+        return _servers
     url = os.environ[URL]
     connection = await asyncpg.connect(url)
     try:
@@ -54,7 +57,8 @@ async def servers() -> list[str]:
         await connection.close()
     found = [at(url, urlsplit(url).path[1:], row["nodename"], row["nodeport"]) for row in rows]
     assert len(found) > 1, "the cluster has a coordinator and servers for shards, added to the database of the URL"
-    return found
+    _servers.extend(found)
+    return _servers
 
 
 async def run(dsn: str, *statements: str) -> None:
