@@ -30,7 +30,7 @@ class IngestError(SidecarError):
 
 
 class UnsupportedFormat(IngestError):
-    """Supported are Markdown (.md), plain text (.txt), HTML (.html) and PDF (.pdf); convert the file to one of them."""
+    """Supported are Markdown (.md), text (.txt), CSV (.csv), HTML (.html) and PDF (.pdf); convert the file to one of them."""
 
 
 class UnreadableDocument(IngestError):

@@ -75,13 +75,15 @@ def _items(chunks: Sequence[RecalledChunk], coverage: Sequence[float]) -> tuple[
 def under_headings(chunk: RecalledChunk) -> tuple[str, str]:
     """Return the headings above a chunk with its page, and its text, without repetitions.
 
-    The title is left out of the headings, and the text's first line if it repeats the title or the last heading: all three are
+    The title is left out of the headings, and first lines of the text that repeat the title or a heading: all of these are
     rendered above one another.
     """
     headings = chunk.heading.split(HEADING_GAP) if chunk.heading else []
-    first, _, rest = chunk.text.partition("\n")
-    is_repeated = first.strip("# ") in {chunk.title, *headings[-1:]} and bool(rest.strip())
+    text, above = chunk.text, {chunk.title, *headings}
+    while (lines := text.partition("\n"))[0].strip("# ") in above and lines[2].strip():
+        above.remove(lines[0].strip("# "))
+        text = lines[2].lstrip()
     if headings[:1] == [chunk.title]:
         del headings[0]
     page = f"page {chunk.page}" if chunk.page is not None else ""
-    return ", ".join(filter(None, (HEADING_GAP.join(headings), page))), rest.lstrip() if is_repeated else chunk.text
+    return ", ".join(filter(None, (HEADING_GAP.join(headings), page))), text

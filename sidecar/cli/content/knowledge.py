@@ -30,7 +30,7 @@ _HEAD_BYTES = 4096
 @click.option("--assign-space", multiple=True, metavar="SPACE", help="Assign it to a space; repeatable.")
 @connected
 def ingest(session: CommandSession, path: Path, base: str, **assigned: Sequence[str]) -> int:
-    """Read documents into a knowledge base: Markdown, text, HTML and PDF, a file or a whole tree.
+    """Read documents into a knowledge base: Markdown, text, CSV, HTML and PDF, a file or a whole tree.
 
     An unchanged document is skipped. A document that cannot be read is reported, and the others continue. Files of other kinds
     in a tree are counted and skipped.
@@ -42,7 +42,7 @@ def ingest(session: CommandSession, path: Path, base: str, **assigned: Sequence[
     files, other = documents(path)
     if not files:
         raise CommandFailed(
-            f"{path}: no documents found; name Markdown, text, HTML or PDF files, or a tree that contains some."
+            f"{path}: no documents found; name Markdown, text, CSV, HTML or PDF files, or a tree that contains some."
         )
     session.client.create_base(name=base)
     assign(session, base, {name.removeprefix("assign_"): refs for name, refs in assigned.items()})

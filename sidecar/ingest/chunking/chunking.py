@@ -5,6 +5,7 @@ is in exactly one chunk, in order: a chunk's text is `document.text[start:end]`.
 large batches of short texts.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -13,6 +14,7 @@ from typing import TypeVar
 from sidecar.ingest.chunking.cutting import cut_spans
 from sidecar.ingest.chunking.packing import ChunkLimits, Seam, halve, pack
 from sidecar.ingest.documents.document import DocumentBlock, DocumentText
+from sidecar.ingest.text import one_line
 from store.text.sentences import sentence_spans
 
 CountTokens = Callable[[Sequence[str]], list[int]]
@@ -21,12 +23,17 @@ _Span = tuple[int, int]
 DEFAULT_LIMITS = ChunkLimits()
 _UNIT_CHARS = 4_000  # the longest text to count: tokenizers are slow on a megabyte without a break
 _GAP_CHARS_PER_TOKEN = 16  # a cautious estimate for runs of spaces
+_ROW_CHARS = 300
+_CELL_END = re.compile(r"[|,;\t]")
+_NUMBER, _YEAR = re.compile(r"\W*\d[\d\W]*"), re.compile(r"\W*(?:19|20)\d\d\W*")
 _LINE_CHARS = 40  # shorter lines are joined with the next: "}" alone is not a unit
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A span of a document. `heading_path` are the headings above all of its text; `page` is the page where it begins."""
+    """A span of a document. `heading_path` are the headings above all of its text, then the header row of a table that it
+    continues; `page` is the page where it begins.
+    """
 
     position: int
     text: str
@@ -193,7 +200,20 @@ def _finished(source: _Source, position: int, draft: _Draft) -> Chunk:
     content_blocks = [block for block in blocks if block.kind != "heading"]
     path = reduce(_shared, (block.heading_path for block in content_blocks or blocks))
     text = source.text[draft.start : draft.end]
+    path += _header_row(source.blocks[draft.units[0].block], draft)
     return Chunk(position, text, path, blocks[0].page, draft.tokens, draft.start, draft.end)
+
+
+def _header_row(block: DocumentBlock, draft: _Draft) -> tuple[str, ...]:
+    """Return the header row of the table that a chunk continues, if it has one: a first row with a number is data. A year may be
+    a column's name.
+    """
+    end = block.text.find("\n", 0, _UNIT_CHARS)  # bounded, because every chunk of the table looks for it
+    if block.kind != "table" or end < 0 or draft.start <= block.start:
+        return ()
+    row = block.text[:end]
+    is_data = any(_NUMBER.fullmatch(cell) and not _YEAR.fullmatch(cell) for cell in _CELL_END.split(row))
+    return () if is_data else (one_line(row, _ROW_CHARS),)
 
 
 def _shared(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:

@@ -18,13 +18,15 @@ PDF = "application/pdf"
 HTML = "text/html"
 MARKDOWN = "text/markdown"
 PLAIN = "text/plain"
+CSV = "text/csv"
+TSV = "text/tab-separated-values"
 
 _MEDIA_TYPES = {
     ".md": MARKDOWN, ".markdown": MARKDOWN, ".mdown": MARKDOWN, ".mkd": MARKDOWN,
     ".html": HTML, ".htm": HTML, ".xhtml": HTML,
     ".pdf": PDF,
     ".txt": PLAIN, ".text": PLAIN, ".log": PLAIN, ".rst": PLAIN, ".adoc": PLAIN, ".org": PLAIN,
-    ".csv": PLAIN, ".tsv": PLAIN,
+    ".csv": CSV, ".tsv": TSV,
 }  # fmt: skip
 _SNIFFED_BYTES = 1024
 _UNTITLED = re.compile(r"\W*untitled(\W*document)?[\W\d]*", re.IGNORECASE)  # default titles that programs write
@@ -76,6 +78,8 @@ def _parts(name: str, data: bytes, media_type: str, limits: ReadLimits) -> tuple
         raise TooLarge(name, f"it holds {len(text)} characters, the limit is {limits.text_chars}")
     if media_type == HTML:
         return webpage.parts(text, most=limits.blocks)
+    if media_type in {CSV, TSV}:
+        return "", [DocumentPart("table", text)]
     return markdown.parts(text, most=limits.blocks) if media_type == MARKDOWN else ("", list(plain.parts(text)))
 
 

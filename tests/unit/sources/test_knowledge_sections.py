@@ -27,6 +27,8 @@ def a_chunk(heading: str, text: str = "Quiet from ten.", page: int | None = None
         (a_chunk("House rules > Noise", "Noise\n\nQuiet from ten."), "Noise", "Quiet from ten."),
         (a_chunk("House rules > Noise", "## Noise\n\nQuiet from ten."), "Noise", "Quiet from ten."),
         (a_chunk("House rules > Noise > At night", "At night\nQuiet."), "Noise > At night", "Quiet."),
+        (a_chunk("House rules > Noise", "House rules\n\nNoise\n\nQuiet from ten."), "Noise", "Quiet from ten."),
+        (a_chunk("House rules > Noise", "House rules\n\nNoise\n\nNoise\n\nDrums."), "Noise", "Noise\n\nDrums."),
         (a_chunk("Noise", "Noise is forbidden.\nDrums too."), "Noise", "Noise is forbidden.\nDrums too."),
         (a_chunk("Noise", "Noise"), "Noise", "Noise"),
         (a_chunk("", page=3), "page 3", "Quiet from ten."),

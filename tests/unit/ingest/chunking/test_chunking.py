@@ -66,6 +66,23 @@ def test_oversized_table_is_split_between_rows() -> None:
     assert [line for one in chunks for line in one.text.split("\n")] == rows
 
 
+@pytest.mark.parametrize(
+    ("first", "above"),
+    [
+        ("sku | name | price in euros", "sku | name | price in euros"),
+        ("Region,2024,2025", "Region,2024,2025"),
+        ("C-12 | Huila | 29.90", None),
+        ("2026-11-30;180;moved", None),
+    ],
+)
+def test_rows_of_a_split_table_stand_below_its_header_row(first: str, above: str | None) -> None:
+    rows = [f"row {number} | holds a few words more | and {number}" for number in range(30)]
+    parts = [DocumentPart("heading", "Prices", 1), DocumentPart("table", "\n".join([first, *rows]))]
+    begin, *others = chunk(document(*parts), count=by_words, limits=SMALL)
+    assert begin.heading_path == ("Prices",)
+    assert {one.heading_path for one in others} == {("Prices", above) if above else ("Prices",)}
+
+
 def test_code_keeps_its_indentation_across_chunks() -> None:
     lines = [f"    deep = call_number_{number}(with_some, arguments, and_more)" for number in range(60)]
     chunks = chunk(document(DocumentPart("code", "\n".join(lines))), count=by_words, limits=SMALL)

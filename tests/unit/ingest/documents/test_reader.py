@@ -36,6 +36,13 @@ def test_kind_is_chosen_by_magic_bytes_then_name_then_content(name: str, data: b
     assert media_type_of(name, data) == media_type
 
 
+@pytest.mark.parametrize(("name", "media_type"), [("a.csv", "text/csv"), ("a.TSV", "text/tab-separated-values")])
+def test_csv_is_one_table_also_across_blank_lines(name: str, media_type: str) -> None:
+    document = read(name, b"sku,price\r\nC-12,29.90\r\n\r\nB-1,22.00\r\n")
+    assert document.media_type == media_type
+    assert [(block.kind, block.text) for block in document.blocks] == [("table", "sku,price\nC-12,29.90\n\nB-1,22.00")]
+
+
 @pytest.mark.parametrize(
     ("name", "data"), [("a.docx", b"PK"), ("a.png", b"\x89PNG"), ("a.zip", b"PK"), ("core", b"\x7fELF\0")]
 )
