@@ -49,6 +49,9 @@ def token(
       export SIDECAR_TOKEN=$(sidecar token --tenant acme --owner ada --agent helper --space harbour)
     """
     is_admin = role == "admin"
+    for name, given in (("--owner", owners), ("--space", spaces)):
+        if is_admin and given:
+            raise click.UsageError(f"an admin acts for every owner in every space; leave out {name}.")
     grant = Grant(
         tenant,
         owners=tuple(owners) or (() if is_admin else (DEFAULT_NAME,)),

@@ -32,7 +32,7 @@ def list_tools(session: CommandSession, backend: str) -> int:
       sidecar tools list --backend harbour
     """
     listing = session.client.list_tools(backend=backend)
-    session.voice.show(listing, _draw_tools)
+    session.voice.show(listing, draw_tools)
     return FAILED if listing.problems else OK
 
 
@@ -150,14 +150,15 @@ def _switch(session: CommandSession, backend: str, *, is_off: bool, reason: str)
     session.voice.show({"backend": backend, "is_off": is_off}, _draw_switched)
 
 
-def _draw_tools(listing: ToolListing) -> Iterator[Any]:
+def draw_tools(listing: ToolListing) -> Iterator[Any]:
+    """Yield the tools, and the servers that do not answer."""
     yield drawing.rows(
         ("backend", "tool", "called", "why", "hash"),
         (
             (one.backend, one.name, "no" if one.why_not else "yes", one.why_not, one.schema_hash)
             for one in listing.tools
         ),
-        empty="No tools; set up a backend that declares some (docs/backends.md).",
+        empty="No tools." if listing.problems else "No tools; set up a backend that declares some (docs/backends.md).",
     )
     yield from (f"no answer: {problem}" for problem in listing.problems)
 

@@ -63,7 +63,9 @@ def _notes(assembly: Assembly) -> Iterator[str]:
     if assembly.last_exchange_cut:
         yield "The last exchange was too long for the pool: its middle was cut."
     yield from _reading(assembly.reading)
-    if assembly.nothing_found:
+    if assembly.nothing_found and not any(source.offered_count for source in assembly.sources):
+        yield "Nothing was recalled: no source found anything."
+    elif assembly.nothing_found:
         again = (
             f" Show the omitted items with: sidecar replay {assembly.receipt_id} --spend full"
             if assembly.receipt_id
@@ -248,6 +250,11 @@ def elsewhere(outcomes: Iterable[ForgottenElsewhere]) -> Iterator[str]:
     for one in outcomes:
         count = f" {one.count:,}" if one.count else ""
         yield f"{one.service} ({one.backend}): {one.state}{count}{'; ' if one.detail else ''}{one.detail}"
+
+
+def limit(usd: float) -> str:
+    """Return an amount to the cent, or to four digits if it is no whole number of cents."""
+    return f"${usd:,.2f}" if round(usd, 2) == usd else f"${usd:,.4f}"
 
 
 def rows(names: Sequence[str], values: Iterable[Sequence[Any]], *, empty: str = "") -> Table | str:

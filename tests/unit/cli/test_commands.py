@@ -142,6 +142,12 @@ def test_wrong_usage_exits_2_and_names_the_problem(arguments: list[str], capsys:
     assert "Traceback" not in heard.err
 
 
+@pytest.mark.parametrize("option", ["--owner", "--space"])
+def test_an_option_that_an_admins_token_does_not_take_is_named(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["token", "--role", "admin", option, "ada"]) == 2
+    assert f"leave out {option}" in capsys.readouterr().err
+
+
 def test_an_unknown_knob_is_named_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     run(["profile", "set", "--level", "tenant", "knowledge.topk=1", "--token", "t"])
     line = capsys.readouterr().err

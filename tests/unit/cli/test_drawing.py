@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from sidecar.cli.operations.tools import draw_tools
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.output import Voice, counted, least_width
 from sidecar.client.answers import (
@@ -25,6 +26,7 @@ from sidecar.client.answers import (
     SourceReport,
     UsageReport,
 )
+from sidecar.client.answers.backends import ToolListing
 from sidecar.client.shapes import Message, SystemBlock, ToolCall, ToolResult
 
 BUDGET = Budget(10_000, 500, 200, 1_000, 40, 100, 8_160, 3_000, "o200k_base", True)
@@ -137,6 +139,24 @@ def test_difference_names_the_changes_or_says_that_there_are_none() -> None:
     assert "volatile" in text
     assert shown(drawing.difference(AssemblyDiff((), {}, {}, ""))) == "Nothing differs.\n"
     assert "pool 8,160, used 3,000" in shown(drawing.replay(Replay(ASSEMBLY, diff)))
+
+
+def test_nothing_recalled_is_told_by_its_cause() -> None:
+    unworthy, silent = (replace(ASSEMBLY, nothing_found=True, sources=sources) for sources in ((WIKI,), (TOOLS,)))
+    assert "no match is worth its tokens. Show the omitted items with: sidecar replay r-1" in shown(
+        drawing.assembly(unworthy)
+    )
+    assert "Nothing was recalled: no source found anything.\nDegraded" in shown(drawing.assembly(silent))
+
+
+def test_tools_of_servers_that_do_not_answer_are_not_said_to_need_a_backend() -> None:
+    text = shown(draw_tools(ToolListing((), ("harbour: its process ended with status 3",))))
+    assert text == "No tools.\nno answer: harbour: its process ended with status 3\n"
+
+
+@pytest.mark.parametrize(("usd", "shown_as"), [(1_250.0, "$1,250.00"), (0.5, "$0.50"), (0.0025, "$0.0025")])
+def test_limits_of_budgets_are_shown_to_the_cent_or_whole(usd: float, shown_as: str) -> None:
+    assert drawing.limit(usd) == shown_as
 
 
 def test_stored_text_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
