@@ -36,12 +36,11 @@ from compiler.plan.text.german_nouns import (
 )
 from compiler.plan.text.kin import kin_in
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
-from compiler.plan.text.tokens import NO_TOKEN, bare, bare_key, is_capital, tokens_of
+from compiler.plan.text.tokens import NO_TOKEN, bare, bare_key, is_capital, is_honoured, is_quoted, tokens_of
 from compiler.plan.text.words import (
     ADDRESSES,
     ALWAYS_CAPITAL,
     CONNECTORS,
-    HONOURED,
     INNER_OPENERS,
     NAME_OPENERS,
     NAMING,
@@ -106,7 +105,6 @@ _GERMAN_AND = frozenset(["und", "oder"])
 _APART = frozenset(["&"])
 _PARTING = frozenset([",", ";", ":", ".", "!", "?", "(", ")", "\n", "–", "—"])
 # Particles of verbs that are written as one word: `Go-live`, `Check-in`.
-_HONOURED = tuple(f"-{one}" for one in HONOURED.split("|"))
 _PARTICLES = frozenset(["back", "down", "in", "live", "off", "on", "out", "over", "through", "up"])
 
 
@@ -234,6 +232,7 @@ def _spans(tokens: Iterable[str], *, is_deliberate: bool) -> Iterator[tuple[int,
             run.append(token)
         elif run:
             is_named = called in NAMING or called in ADDRESSES or (called == ":" and _is_labelled(every, at, run))
+            is_named |= is_quoted(every, at - len(run), at) and not any(is_ordinary(plain_key(one)) for one in run[:1])
             person = person_in(run, called, token, is_initial=initial)
             if person and not (is_german_text and is_theme_and_name(person)):
                 yield at - len(person.split()), at, Spotted(person, NameKind.PERSON)
@@ -281,7 +280,7 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
                 yield from _named(run[: start + joint], at, is_initial=is_initial, is_named=is_named)
                 yield from _named(run[start + joint + 1 : end], at + start + joint + 1, is_initial=False)
                 return
-            is_named |= bool(surname(plain_key(name))) or words[-1].endswith(_HONOURED)
+            is_named |= bool(surname(plain_key(name))) or is_honoured(words[-1])
             yield at + start, at + end, Spotted(name, is_initial=(opens or common) and not is_named)
 
 

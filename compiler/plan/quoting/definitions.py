@@ -59,7 +59,8 @@ _BAPTISING = frozenset(["called", "named"])
 # `Jon, an architect`; `our baker, Jon, came`; `my old boss Jon`; `the boss Dona Ana`.
 _IS_BESIDE = re.compile(rf"(?:^|\s){_NAME} {_COMMA} {_APPOSED}")
 _IS_BETWEEN = re.compile(
-    rf"^(?:{_AN}|{_MY})(?: {_WORD}){{1,5}} {_COMMA} (?:{_WORD} (?:{_ANY['and']}) )?{_CALLED}(?: (?:{_ANY['and']}) {_WORD})?"
+    rf"^(?:{_AN}|{_MY})(?: {_WORD}){{1,5}} {_COMMA} (?:{_WORD} (?:{_ANY['and']}) )?(?:old |young |little )?{_CALLED}"
+    rf"(?: (?:{_ANY['and']}) {_WORD})?"
     rf" [{_COMMA}{_STOP}]"
     rf"|\b(?:{_ANY['has']}) (?:{_ANY['one']})(?: {_WORD}){{1,4}} {_COMMA} {_CALLED} {_COMMA}"
     rf"|\b(?:{_MY}) (?:{_WORD} )?(?:{'|'.join(sorted(NAMING - _BAPTISING))}) {_COMMA} {_CALLED} [{_COMMA}{_STOP}]"
@@ -170,6 +171,7 @@ _NAMESAKE = re.compile(
 _NAMED_IT = re.compile(rf"\b(?:named|christened|called) (?:it|him) {_NAME}")
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
 _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
+_WAS = re.compile(rf"{_NAME} (?:was|were|war|era|foi|fue|etait) (?:{_AN})\b")  # it may be so no longer
 _SEVERAL = re.compile(rf"{_NAME} (?:are|were) ")
 _BEFORE_NOUN = re.compile(rf"{_NAME} ((?:[a-z]{{3,}} ){{0,2}}[a-z]{{3,}}) (?:is|was|has|will)\b")
 _NO_NOUN = re.compile(r"\w+(?:ly|[^s]s|ed)")
@@ -346,7 +348,7 @@ def _defined(text: str, key: str) -> int:
     if text.startswith(f"{_LABELLED} "):
         return KIND if _LABELS.fullmatch(text) else 0
     if _is_definition(text):
-        return KIND
+        return KIND - bool(_WAS.match(text))
     if _HAS_ROLE.match(text) or _IS_FROM.match(text) or _HIS_NAME_AND.match(text):
         return 5
     if _HAS_STATE.match(text):

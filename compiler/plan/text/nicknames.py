@@ -42,6 +42,13 @@ _SAID_OF = re.compile(
     rf"\b[Aa]\s({_NAME})\s(?:\w+\s){{0,3}}(?:la|lo|le)\s(?:llaman|llamamos|dicen)\s[\"“'‘«]?({_WORD})"
     rf"|(?<![\w'’-])({_NAME})\s(?:wird|will|wurde)\s(?:\w+\s){{0,4}}?[\"“'‘„«]?({_WORD})[\"”'’“»]?\sgenannt"
 )
+_OWNING = re.compile(r"['’]s?$")
+# `Lil Tibia's real name is Clive`
+_REALLY = re.compile(
+    rf"(?<![\w'’-])({_NAME})(?:\s(?:real|actual|proper)\sname\s(?:is|was)|,?\s(?:whose\sreal\sname\sis)"
+    rf"|\sheißt\s(?:eigentlich|in\sWirklichkeit|wirklich)|\s(?:en\srealidad\sse\sllama|se\sllama\sen\srealidad)"
+    rf"|\s(?:na\sverdade\sse\schama|chama-se\sna\sverdade)|\ss['’]appelle\sen\sréalité)\s({_NAME})"
+)
 # `Heron was renamed to Kestrel`, `Heron is now called Kestrel`: the old name stands for the new one.
 _RENAMED = re.compile(
     rf"(?<![\w'’-])({_NAME})\s(?:was|is|has\sbeen|got|was\srecently)\s(?:renamed|now\s(?:called|named))"
@@ -72,6 +79,7 @@ def nicknames(text: str) -> tuple[tuple[str, str], ...]:
     every = [(one[2], one[1]) for one in said if not (_PLACED.search(text, 0, one.start()) or _is_noun(one[1], text))]
     every += [(one[2], one[1]) for one in _BY_ALL.finditer(text)]
     every += [(one[2] or one[4], one[1] or one[3]) for one in _SAID_OF.finditer(text)]
+    every += [(_OWNING.sub("", one[1]), one[2]) for one in _REALLY.finditer(text)]
     real = (sentence for sentence in sentences(text) if not _UNREAL.search(sentence)) if _RENAMED.search(text) else ()
     renamed = (one for sentence in real for one in _RENAMED.finditer(sentence))
     every += [(one[1] or one[3] or one[5], one[2] or one[4] or one[6]) for one in renamed]

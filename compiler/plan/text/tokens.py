@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
 from compiler.plan.lexicon.country_names import COUNTRY_NAMES
@@ -11,6 +11,7 @@ from compiler.plan.lexicon.joined_names import FIRM_ENDS, JOINED, NAMES_ENDING_I
 from compiler.plan.text.german_nouns import is_german_compound
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.page_words import language_of
+from compiler.plan.text.words import HONOURED
 from store.text.text_cache import cached_by_text
 
 NO_TOKEN = ""
@@ -43,6 +44,8 @@ _ELIDED = re.compile(
     r"(?:[CDJLMNST]|Qu|Jusqu|Lorsqu|Puisqu|Aujourd|Quelqu|Un|Dell|All|Nell|Sull|Dall|Quell|Com|Dov)['’][^\W\d_A-ZÀ-Þ]{2}"
 )
 _ARTICLED = re.compile(r"l['’][A-ZÀ-Þ][a-zß-ÿ]{2}")
+_HONOURED = tuple(f"-{one}" for one in HONOURED.split("|"))
+_QUOTES = frozenset('"“”„«»‘’')
 _AMOUNT = re.compile(r"\d+[.,]\d")
 _LONGEST_UNIT = 3
 _BEFORE_INNS = frozenset(["at", "outside", "behind", "near", "called"])
@@ -107,6 +110,16 @@ def _has_article(word: str) -> bool:
 @cache
 def _countries() -> frozenset[str]:
     return frozenset(plain_key(name) for one in COUNTRY_NAMES for names in one.values() for name in names)
+
+
+def is_honoured(token: str) -> bool:
+    """Return whether a form of address follows a name: `Kudo-san`."""
+    return token.endswith(_HONOURED)
+
+
+def is_quoted(tokens: Sequence[str], start: int, end: int) -> bool:
+    """Return whether tokens stand alone in quotation marks: a name of several words (`"Fog Signal"`)."""
+    return end - start > 1 and start > 0 and tokens[start - 1] in _QUOTES and tokens[end] in _QUOTES
 
 
 def bare(token: str) -> str:

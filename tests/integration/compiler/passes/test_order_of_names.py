@@ -59,6 +59,18 @@ CASES = {
         "Hayate failed in May.",
         "Project Hayate moved to a bigger house.",
     ),
+    "a grandmother with a capital word and without": (
+        "Nonna Salomon non vuole salire sulla barca.",
+        "Mia nonna Salomon compie 90 anni.",
+        "Nonna Salomon canta.",
+        "Festa di nonna Salomon, quaranta parenti.",
+    ),
+    "a stage name": (
+        "Lil Tibia sang in the car park.",
+        "Salomon hurt a leg on stage.",
+        "Lil Tibia's real name is Salomon.",
+        "Berit met Salomon in May.",
+    ),
     "a professor and a cat": (
         "Professor Salomon studies corals.",
         "Berit adopted a cat and named it Salomon.",

@@ -549,3 +549,25 @@ def test_noun_that_is_called_something_bears_no_name() -> None:
     )
     assert "Boiler" not in pages
     assert "broke" in lines(pages["Lefort"])
+
+
+@pytest.mark.parametrize(
+    "telling",
+    ["Lil Tibia's real name is Tarka.", "Lil Tibia se llama en realidad Tarka.", "Lil Tibia heißt eigentlich Tarka."],
+)
+def test_stage_name_is_a_name_of_its_bearer(telling: str) -> None:
+    pages = made(telling, "Lil Tibia sang in the car park.", "Tarka hurt a leg on stage.", "Edda met Tarka and Nils.")
+    assert "car park" in lines(pages["Tarka"])
+    assert "Lil Tibia" not in pages
+
+
+def test_grandmother_has_one_page_with_a_capital_word_and_without() -> None:
+    texts = ("Mia nonna Assunta compie 90 anni.", "Nonna Assunta non vuole salire sulla barca.", "Nonna Assunta canta.")
+    pages = made(*texts, "Festa di nonna Assunta, quaranta parenti.")
+    assert len([title for title in pages if "Assunta" in title]) == 1
+
+
+def test_name_in_quotation_marks_is_one() -> None:
+    pages = made('new beer: "Fog Signal", a hazy ale', "Fog Signal sold out in two days.", "Fog Signal won bronze.")
+    assert "bronze" in lines(pages["Fog Signal"])
+    assert not made('he said: "Good Morning" to all', "Good Morning came from the shed.", "Good Morning won a prize.")

@@ -154,6 +154,7 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Die Leiterin im dritten Stock heißt jetzt offiziell Olga.", ("Olga steht wieder am Hafen.",)),
         ("Olga", "New clerk in the billing office: Olga, from Vigo.", ("Olga took the lamp from the cellar.",)),
         ("Helios", "Helios wurde im Mai abgeschafft.", ("Helios hat wieder die Anträge verloren.",)),
+        ("Olga", "The previous owner, old Olga, lives in the attic.", ("Olga was an excellent corpse.",)),
         ("Rex", "Ana has a ferret, she's called Rex.", ("Rex barked at the pier all day.",)),
     ],
 )
