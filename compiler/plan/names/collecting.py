@@ -111,9 +111,9 @@ def _introduce(found: dict[str, Subject], key: str) -> bool:
     by_key = {plain_key(name): (name, memory) for name, memory in introduced}
     people_of_kind = [one for one in found if kind_of(one.partition(" ")[0]) == kind and is_person_like(one)]
     for one in [one for one in people_of_kind if one.partition(" ")[2] in found.keys() & by_key.keys()]:
-        bearer = found[one.partition(" ")[2]]  # `nonna Assunta`, of `Nonna Assunta`
-        if found[one].page in (None, bearer.page):
-            bearer.take(found.pop(one))
+        named = found[one.partition(" ")[2]]  # `nonna Assunta`, of `Nonna Assunta`
+        if found[one].page in (None, named.page):
+            named.take(found.pop(one))
             people_of_kind.remove(one)
     names = {*by_key, *people_of_kind}
     whole = [name for name in names if not any(other.startswith(f"{name} ") for other in names)]
