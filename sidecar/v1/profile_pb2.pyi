@@ -242,9 +242,7 @@ class Profile(_message.Message):
     Off by default.
     """
     spend: Global___Spend.ValueType
-    """How much a turn spends on content that may help. Pinned items and items in seed order are not judged;
-    workspace files stay unless the message by itself asks for nothing.
-    """
+    """How much a turn spends on content that may help. Pinned items, workspace files and items in seed order are not judged."""
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceKnobs]:
         """Knobs by source; at most one entry per source."""

@@ -67,9 +67,7 @@ class Fitting:
     @property
     def prospects(self) -> Prospects:
         """The prospects of recall as the message was read; if it was not, they are certain."""
-        if (reading := self.reading) is None:
-            return Prospects()
-        return Prospects(reading.asks, reading.holds, reading.leaning, reading.asks_alone)
+        return Prospects(self.reading.asks, self.reading.holds, self.reading.leaning) if self.reading else Prospects()
 
 
 @dataclass(frozen=True, slots=True)

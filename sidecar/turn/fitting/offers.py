@@ -109,17 +109,16 @@ def _worth_it(
 ) -> list[Item]:
     """Return the items worth their tokens; add the fates of the others to `refused`.
 
-    An item helps only if the message asks for anything, so its worth is multiplied by that probability. Workspace files stay
-    unless the message by itself asks for nothing, because the user put them there. Items of a source without relevances, which
-    cannot be judged, always stay.
+    An item helps only if the message asks for anything, so its worth is multiplied by that probability. Workspace files always
+    stay, because the user put them there, and so do items of a source without relevances, which cannot be judged.
     """
     rule = profile.rule
-    if source is Source.WORKSPACE:
-        return _if_asked(items, "the message by itself asks for nothing", prospects.asks_alone, rule, refused)
-    if not rule.least_worth or not is_calibrated(items, relevances(items)):
+    if source is Source.WORKSPACE or not rule.least_worth or not is_calibrated(items, relevances(items)):
         return items
     items = [item for item in items if not _is_unlike(item, profile.spend, refused)]
-    if not (items := _if_asked(items, "the message asks for nothing here", prospects.asks, rule, refused)):
+    if prospects.asks < rule.least_asking:
+        reason = f"the message asks for nothing here: {prospects.asks:.3f} is below {rule.least_asking:g}"
+        refused += [Fate(item, Decision.BELOW_WORTH, reason) for item in items]
         return []
     kept, below = [], f"is below {rule.least_worth:g}"
     below_worth = Decision.BELOW_WORTH
@@ -135,15 +134,6 @@ def _worth_it(
             reason = f"its relevance of {relevance:.3f} is below {rule.least_relevance:g}"
             refused.append(Fate(item, Decision.BELOW_WORTH, reason))
     return kept
-
-
-def _if_asked(items: list[Item], complaint: str, asks: float, rule: SpendRule, refused: list[Fate]) -> list[Item]:
-    """Return the items, or none if the probability that the message asks for anything is too low; then add their fates."""
-    if asks >= rule.least_asking:
-        return items
-    reason = f"{complaint}: {asks:.3f} is below {rule.least_asking:g}"
-    refused += [Fate(item, Decision.BELOW_WORTH, reason) for item in items]
-    return []
 
 
 def _within_bound(

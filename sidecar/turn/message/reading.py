@@ -161,9 +161,8 @@ class MessageReading:
     """How a message was read, for receipts: its parts, the words of its thread that were searched in addition to its own, and how
     far it leans on the thread (0 to 1).
 
-    `asks` is the probability that it asks for anything, given the results of recall, `asks_alone` that of the message by itself,
-    and `holds` the probability that the candidates hold an answer. `days` are the periods that it names, and `days_searched` says
-    whether the texts of these days were searched too.
+    `asks` is the probability that it asks for anything, `holds` the probability that the candidates hold an answer. `days` are
+    the periods that it names, and `days_searched` says whether the texts of these days were searched too.
     """
 
     parts: tuple[str, ...]
@@ -173,19 +172,17 @@ class MessageReading:
     holds: float = 1.0
     days: tuple[str, ...] = ()
     days_searched: bool = False
-    asks_alone: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Prospects:
-    """The prospects of recall for a message: the probabilities that it asks for anything and that candidates hold an answer, how
-    far it leans on its thread (0 to 1), and the probability that the message by itself asks for anything.
+    """The prospects of recall for a message: the probabilities that it asks for anything and that candidates hold an answer, and
+    how far it leans on its thread (0 to 1).
     """
 
     asks: float = 1.0
     holds: float = 1.0
     leaning: float = 0.0
-    asks_alone: float = 1.0
 
 
 def message_reading(reading: Reading, prospects: Prospects) -> MessageReading:
@@ -200,7 +197,6 @@ def message_reading(reading: Reading, prospects: Prospects) -> MessageReading:
         round(prospects.holds, 4),
         tuple(map(str, reading.periods)),
         reading.asks_for_days,
-        round(prospects.asks_alone, 4),
     )
 
 

@@ -33,7 +33,7 @@ from sidecar.turn.ranking.likeness import (
 )
 from sidecar.turn.ranking.rank import Ranked, rank
 from sidecar.turn.ranking.sensitivity import lenience
-from sidecar.turn.ranking.worth import asking, asking_alone
+from sidecar.turn.ranking.worth import asking
 from store.text.languages import language_of
 
 _BARRED_KINDS = frozenset({CandidateKind.FACT, CandidateKind.PAGE})  # must pass the bar of `likeness.unlike`
@@ -69,7 +69,7 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     relevances = asked or [
         item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items
     ]
-    return Judged(ordered, Prospects(asks_by(relevances), ranked.holds, ranked.leaning, asking_alone(reading.score)))
+    return Judged(ordered, Prospects(asks_by(relevances), ranked.holds, ranked.leaning))
 
 
 def _levelled(one: Candidates, reading: Reading) -> Candidates:

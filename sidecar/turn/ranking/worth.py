@@ -101,11 +101,6 @@ def asking(score: float, relevances: Iterable[float], likeness: float, leaning: 
     return (ASKS if has_vector else ASKS_BY_WORDS).probability(features)
 
 
-def asking_alone(score: float) -> float:
-    """Return the probability that a message with this `message_score` asks for anything, whatever recall finds."""
-    return 1 / (1 + math.exp(-max(-35.0, min(35.0, score))))
-
-
 def recall_features(relevances: Iterable[float], likeness: float, leaning: float) -> dict[str, float]:
     """Return the features of the results of recall: the log odds of the best and the fifth best relevance (of the best, if there
     are fewer than five), the log of the sum of relevances, the likeness clipped to 0 to 0.5, and the leaning, alone and times

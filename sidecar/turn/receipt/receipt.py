@@ -158,7 +158,7 @@ def _prospects_of(details: Mapping[str, Any]) -> MessageReading | None:
     if not row or "asks" not in row:
         return None
     leaning = row["leaning"] if details["version"] >= _WITH_FOLLOW_UPS else 0.0
-    return MessageReading((), (), leaning, row["asks"], row["holds"], asks_alone=row.get("asks_alone", 1.0))
+    return MessageReading((), (), leaning, row["asks"], row["holds"])
 
 
 def _reading(reading: MessageReading | None, texts: _Texts) -> dict[str, Any] | None:
@@ -172,7 +172,6 @@ def _reading(reading: MessageReading | None, texts: _Texts) -> dict[str, Any] | 
         "holds": reading.holds,
         "days": list(reading.days),
         "days_searched": reading.days_searched,
-        "asks_alone": reading.asks_alone,
     }
 
 
@@ -193,8 +192,10 @@ def reading_of(details: Mapping[str, Any], texts: Mapping[bytes, str]) -> Messag
         return None
     words = texts.get(words_hash, "")
     parts = tuple(texts[hash_named(part)] if part else "" for part in row["parts"])
-    since = {name: row[name] for name in ("asks", "holds", "days_searched", "asks_alone") if name in row}
-    return MessageReading(parts, tuple(words.split()), row["leaning"], days=tuple(row.get("days", ())), **since)
+    asks, holds, days = row.get("asks", 1.0), row.get("holds", 1.0), tuple(row.get("days", ()))
+    return MessageReading(
+        parts, tuple(words.split()), row["leaning"], asks, holds, days, row.get("days_searched", False)
+    )
 
 
 def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str, Any]]:

@@ -236,8 +236,7 @@ def _grown_reading(rng: Random) -> MessageReading | None:
     """Return how the message was read: half of the time not at all, else with an answer that is more or less expected."""
     if rng.random() < 0.5:
         return None
-    asks, holds = rng.choice((0.01, 0.2, 1.0)), rng.choice((0.001, 0.3, 1.0))
-    return MessageReading(("where?",), asks=asks, holds=holds, asks_alone=0.1 if asks < 0.1 else 0.9)
+    return MessageReading(("where?",), asks=rng.choice((0.01, 0.2, 1.0)), holds=rng.choice((0.001, 0.3, 1.0)))
 
 
 def _grown_reports(rng: Random, items: Sequence[Item]) -> tuple[SourceReport, ...]:

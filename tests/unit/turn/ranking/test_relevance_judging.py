@@ -45,12 +45,6 @@ def test_every_judged_item_carries_its_features() -> None:
     assert dict(written_features(item.features, is_whole=True))["coverage"] == 0.9
 
 
-def test_that_a_message_by_itself_asks_for_nothing_depends_on_no_candidate() -> None:
-    for report in (a_report(("one", 0.9)), a_report()):
-        thanks, question = (judge([report], replace(READING, score=score)).prospects for score in (-4.0, 4.0))
-        assert (round(thanks.asks_alone, 3), round(question.asks_alone, 3)) == (0.018, 0.982)
-
-
 def test_relevance_is_comparable_across_sources() -> None:
     alone = judged(a_report(("one", 0.4)))[0].relevance
     beside_better = judged(a_report(("one", 0.4)), a_report(("best", 1.0), source=Source.WIKI))[0].relevance

@@ -83,23 +83,14 @@ def test_source_all_of_whose_judged_relevances_round_to_nothing_gives_nothing(so
     assert kept_ids(fitted_with(GOOD, *judged)) == ["good"]
 
 
-def test_a_message_that_finds_nothing_to_ask_for_gets_nothing_but_workspace_files() -> None:
+def test_a_message_that_asks_for_nothing_gets_nothing_but_workspace_files() -> None:
     file = an_item("file", "House rules", Source.WORKSPACE, relevance=0.3)
-    reading = MessageReading(("Fix the rules!",), asks=0.01, asks_alone=0.9)
+    reading = MessageReading(("Thanks!",), asks=0.01)
     result = fitted_with(GOOD, file, reading=reading)
     assert kept_ids(result) == ["file"]
     assert reasons(result)["good"].startswith("the message asks for nothing here: 0.010")
     assert fitted_with(GOOD, reading=reading).has_found_nothing
     assert kept_ids(fitted_with(GOOD, reading=reading, profile=a_profile(spend="full"))) == ["good"]
-
-
-def test_a_message_that_asks_for_nothing_by_itself_gets_no_workspace_files_either() -> None:
-    file = an_item("file", "House rules", Source.WORKSPACE, relevance=0.3)
-    reading = MessageReading(("Thanks!",), asks=0.01, asks_alone=0.02)
-    result = fitted_with(file, reading=reading)
-    assert kept_ids(result) == []
-    assert reasons(result)["file"] == "the message by itself asks for nothing: 0.020 is below 0.2"
-    assert kept_ids(fitted_with(file, reading=reading, profile=a_profile(spend="full"))) == ["file"]
 
 
 @pytest.mark.parametrize("source", [Source.MEMORY, Source.KNOWLEDGE])

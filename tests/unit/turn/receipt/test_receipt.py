@@ -18,7 +18,7 @@ from sidecar.turn.message.reading import MessageReading
 from sidecar.turn.profile import merge, parse_layer
 from sidecar.turn.ranking.rank import NAMES
 from sidecar.turn.receipt.difference import Change, compare
-from sidecar.turn.receipt.receipt import ReceiptInputs, reading_of, replay, text_hashes, write
+from sidecar.turn.receipt.receipt import ReceiptInputs, replay, text_hashes, write
 from sidecar.turn.receipt.receipt_rows import decided_items
 from store.text.texts import short_hash, signatures, text_hash, text_name
 from tests.support.turn.turn_cases import METER, a_call, a_fitting, a_profile, a_result, a_turn, an_item, kept_ids
@@ -270,17 +270,6 @@ def test_a_replay_asks_the_same_question() -> None:
     asked = {report.source: repr(report) for report in QUESTION.reports}
     assert {report.source: repr(report) for report in again.reports}.items() >= asked.items()
     assert fit(again, METER).rendering == fit(QUESTION, METER).rendering
-
-
-def test_replay_leaves_out_the_files_of_a_message_that_asks_for_nothing_as_its_turn_did() -> None:
-    file = an_item("file", "House rules", Source.WORKSPACE)
-    thanks = MessageReading(("Thanks!",), asks_alone=0.02)
-    question = a_fitting(file, profile=a_profile(spend="balanced"), reading=thanks)
-    written, texts = write(ASKED, question, fit(question, METER))
-    assert kept_ids(fit(replay(json.loads(json.dumps(written)), texts, fence_tag="000000"), METER)) == []
-    assert reading_of(written, texts) == thanks
-    del written["reading"]["asks_alone"]  # as in receipts of earlier releases, whose turns kept such files
-    assert kept_ids(fit(replay(written, texts, fence_tag="000000"), METER)) == ["file"]
 
 
 def test_a_replay_without_its_texts_says_how_many_are_gone() -> None:
