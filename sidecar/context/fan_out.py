@@ -253,7 +253,8 @@ class FanOut:
             report = outcome = await self._attempt(call, request)
         except BackendError as error:
             # This is one tenant's backend, with its own breaker; the source may work for other tenants.
-            log.warning("backend_failed", extra={"source": source.value, "backend": error.backend, "code": error.code})
+            failure = {"backend": error.backend, "status": error.status.value, "code": error.code}
+            log.warning("backend_failed", extra={"source": source.value, **failure})
             outcome = SourceReport(source, error.status, reason=str(error))
         finally:
             self._settle(call, report)

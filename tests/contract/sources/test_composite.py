@@ -173,6 +173,13 @@ async def test_partly_failed_answer_says_so_and_is_never_reused() -> None:
     assert (await asked(broken, MINE, deadline_ms=60_000)).status is Status.ERROR
 
 
+async def test_log_of_a_failed_backend_tells_its_status(caplog: pytest.LogCaptureFixture) -> None:
+    source = SideBySide(None, placed(one=failing(BackendTimedOut("one"))), Decided())
+    await asked(FanOut({Source.KNOWLEDGE: source}, clock=lambda: 0.0), MINE, deadline_ms=60_000)
+    (record,) = [record for record in caplog.records if record.message == "backend_failed"]
+    assert (record.__dict__["backend"], record.__dict__["status"]) == ("one", "TIMEOUT")
+
+
 def once(source: Scripted) -> Scripted:
     """Return a source that answers once and fails from then on."""
     answers = [source]
