@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -51,7 +51,7 @@ async def test_every_key_shows_the_same_sum(site: Site, capsys: pytest.CaptureFi
 async def test_days_are_shown_in_their_order(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     agent = await fill(site)
     for input_tokens in (9000, 100):
-        await as_superuser(site, "UPDATE turn_accounts SET created_at = created_at - interval '1 day'")
+        await as_superuser(site, "UPDATE turn_accounts SET created_at = $1", datetime.now(UTC) - timedelta(days=1))
         receipt_id = (await agent.AssembleContext(asking())).assembly.receipt_id
         await explained(agent, receipt_id)
         await told(site, capsys, "usage", "report", receipt_id, "--input", str(input_tokens))

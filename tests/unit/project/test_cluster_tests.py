@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.servers.left_out import LEFT_OUT, is_left_out
 from tests.support.places import ROOT
+
+
+def texts() -> dict[str, str]:
+    """Return the other test files by name."""
+    return {one.name: one.read_text() for one in (ROOT / "tests").rglob("test_*.py") if one.name != Path(__file__).name}
 
 
 def test_each_test_that_a_cluster_leaves_out_exists() -> None:
@@ -35,7 +41,10 @@ def test_folder_file_or_test_is_left_out_whole_and_no_other_that_begins_alike() 
 
 def test_no_test_finds_another_database_by_what_the_address_of_the_embedded_server_looks_like() -> None:
     # On a cluster nothing would be replaced, and the test would use the database that it was given.
-    texts = {
-        path.name: path.read_text() for path in (ROOT / "tests").rglob("test_*.py") if path.name != Path(__file__).name
-    }
-    assert [name for name, text in texts.items() if 'replace("@/' in text] == []
+    assert [name for name, text in texts().items() if 'replace("@/' in text] == []
+
+
+def test_no_test_updates_rows_by_a_function_that_a_cluster_refuses() -> None:
+    # It computes new values itself, and not from a column if the function is not immutable, as the sum of a time and an interval.
+    refused = re.compile(r"UPDATE [^\n]*( [+-] interval|gen_random_uuid\(|random\()")
+    assert [name for name, text in texts().items() if refused.search(text)] == []
