@@ -52,7 +52,7 @@ class ModelsError(Exception):
 
 
 class UnknownModel(ModelsError):
-    """model_id is not a model in the table; send context_window_tokens with it, or use a model of the table."""
+    """model_id is no model that this release knows; send context_window_tokens with it (on the command line, --window)."""
 
     def __init__(self, model_id: str, close: Sequence[str] = ()) -> None:
         shown = repr(model_id if len(model_id) <= 120 else f"{model_id[:120]}…")

@@ -74,6 +74,11 @@ class EmbeddedPostgres:
         return self._layout.dsn
 
     @property
+    def socket_dir(self) -> Path:
+        """The directory of its socket, which Postgres' own programs take as the host."""
+        return self._layout.socket_dir
+
+    @property
     def pgdata(self) -> Path:
         """The server's own directory."""
         return self._layout.pgdata

@@ -154,8 +154,7 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
     try:
         async with _connected(settings) as (database, connection):
             facts = await check_server(connection)
-            version = f"{facts.version // 10000}.{facts.version % 10000}"
-            yield Finding("database", is_well=True, detail=f"{where}, version {version}")
+            yield Finding("database", is_well=True, detail=f"{where}, {_running(database, facts.version)}")
             if not settings.database_url:
                 yield _disk(disk.free_bytes(settings.data_dir), settings.data_dir)
             vector = "with vector" if facts.has_vector else "without vector: recall is by words only"
@@ -170,6 +169,11 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
                     yield finding
     except StoreError as error:
         yield Finding("database", is_well=False, detail=f"{where}: {error}", fix=_fix(error, settings))
+
+
+def _running(database: Database, version: int) -> str:
+    running = f"version {version // 10000}.{version % 10000}"
+    return f"{running}, with its socket in {database.embedded.socket_dir}" if database.embedded else running
 
 
 def _fix(error: StoreError, settings: Settings) -> str:

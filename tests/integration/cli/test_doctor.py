@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import asyncpg
 import pytest
 from cryptography import x509
 
-from sidecar.cli.operations.doctor_checks import Finding, _clock, _disk, cluster, examine, reach
+from sidecar.cli.operations.doctor_checks import Finding, _clock, _disk, _running, cluster, examine, reach
+from sidecar.runtime.database import Database
 from store.db.distribution import ShardServer
 from store.db.postgres import DatabaseRole
+from store.embedded.server import EmbeddedPostgres
 from tests.support.databases import is_cluster
 from tests.support.rpc.certificates import Authority
 
@@ -49,6 +52,15 @@ async def test_doctor_finds_a_sound_machine_well(database: str, tmp_path: Path) 
         *(["cluster"] if is_cluster() else []), "backends", "embedder", "telemetry",
     ]  # fmt: skip
     assert [one for one in found.values() if not one.is_well or one.fix] == []
+
+
+def test_the_socket_of_the_embedded_postgres_is_named_wherever_it_is() -> None:
+    plain, spaced = (
+        _running(Database("", "", EmbeddedPostgres(Path(name))), 180006) for name in ("/srv/x", "/srv/x y")
+    )
+    assert plain == "version 18.6, with its socket in /srv/x/run"
+    assert re.fullmatch(r"version 18\.6, with its socket in /tmp/context-sidecar-\w+", spaced)
+    assert _running(Database("", ""), 150012) == "version 15.12"
 
 
 async def test_empty_schema_needs_migrating(empty_database: str, tmp_path: Path) -> None:
