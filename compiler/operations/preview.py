@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import uuid4
 
 from compiler.job import reading
@@ -17,7 +16,7 @@ from compiler.plan.contract import BatchMemory, Item
 from compiler.state.access import Access
 from compiler.state.operator_acts import in_force
 from store.compile import batches, ledger, scopes
-from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
+from store.compile.jobs import unstored_job
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ async def preview(engine: Engine, access: Access, *, model_id: str = "") -> Prev
     kept, dropped = intake.sift(reading.fresh(memories, known))
     if not kept:
         return Preview(0, (), Counter(one.reason for one in dropped))
-    made = await engine.planner_for(access, _job(model_id, engine.now()))
+    made = await engine.planner_for(access, unstored_job(uuid4(), model_id, now=engine.now()))
     async with access.reading() as connection:
         ontology = await in_force(connection, access.scope)
     deps = LeafDeps(made.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, ontology)
@@ -63,11 +62,3 @@ async def _next(engine: Engine, access: Access, cursor: str) -> tuple[BatchMemor
         return tuple(existing[memory_id] for memory_id in queued if memory_id in existing)
     position = engine.substrate.resume(scope, cursor)
     return (await engine.substrate.changed_after(scope, position, limit=most)).memories
-
-
-def _job(model_id: str, now: datetime) -> Job:
-    """Return a job for the preview; it is never stored."""
-    options = JobOptions(model_id=model_id)
-    return Job(
-        uuid4(), JobStatus.RUNNING, Trigger.ADMIN, 1, options, {}, "", None, 0, 0, False, now, now, now, None
-    )  # fmt: skip

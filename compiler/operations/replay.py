@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from uuid import UUID, uuid5
 
 from compiler.job.closing import MOST_MEMORIES
@@ -43,7 +42,7 @@ from models.errors import ProviderError
 from models.language.language import ConverseAnswer, ConverseRequest
 from store.compile import batches, scopes
 from store.compile.batches import Batch, BatchKind
-from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
+from store.compile.jobs import Job, unstored_job
 from store.compile.ledger import MemoryOutcome
 from store.compile.scopes import Lease
 from store.db.postgres import DatabaseRole, Pool, scoped
@@ -327,7 +326,9 @@ class _Replay:
         """Return a run for the batch's job, with its planner."""
         place = (batch.job_id, str(batch.options.get("planner", "")))
         if place not in self.runs:
-            job = _job(str(batch.options.get("model_id", "")), batch.job_id, self.engine.now())
+            job = unstored_job(
+                batch.job_id or UUID(int=0), str(batch.options.get("model_id", "")), now=self.engine.now()
+            )
             made = await self._planner_of(job, place[1])
             deps = LeafDeps(
                 made.planner,
@@ -362,23 +363,3 @@ def _why(batch: Batch) -> str:
     if batch.options.get("prompts") != list(prompt.VERSIONS):
         return "it was planned with other prompts"
     return ANSWER_MISSING
-
-
-def _job(model_id: str, job_id: UUID | None, now: datetime) -> Job:
-    return Job(
-        job_id or UUID(int=0),
-        JobStatus.RUNNING,
-        Trigger.ADMIN,
-        0,
-        JobOptions(model_id=model_id),
-        {},
-        "",
-        None,
-        0,
-        0,
-        False,
-        now,
-        now,
-        None,
-        None,
-    )

@@ -93,7 +93,7 @@ class BrainService:
 
     async def show_brain(self, request: pb.ShowBrainRequest, call: Call) -> pb.ShowBrainResponse:
         """Show the Brain, or leave it out."""
-        await self._brain.show(call.admin_tenant(request), request.is_shown)
+        await self._brain.show(call.admin_tenant(request), is_shown=request.is_shown)
         return pb.ShowBrainResponse()
 
     async def list_copies(self, request: pb.ListCopiesRequest, call: Call) -> pb.ListCopiesResponse:

@@ -88,7 +88,7 @@ class MemoryService:
 
     async def update_memory(self, request: pb.UpdateMemoryRequest, call: Call) -> pb.UpdateMemoryResponse:
         """Pin or unpin a memory. Raises NotFound."""
-        memory = await self._memories.set_pinned(call.scope(request), request.memory_id, request.pinned)
+        memory = await self._memories.set_pinned(call.scope(request), request.memory_id, is_pinned=request.pinned)
         return pb.UpdateMemoryResponse(memory=_write(memory))
 
     async def get_memory(self, request: pb.GetMemoryRequest, call: Call) -> pb.GetMemoryResponse:

@@ -119,14 +119,14 @@ class Memories:
                 is_waiting = await scopes.is_unannounced(connection, scope)
         return retained, await self._queue_compile(scope, now) if is_waiting else None
 
-    async def set_pinned(self, scope: Scope, memory_id: str, is_pinned: bool) -> Memory:
+    async def set_pinned(self, scope: Scope, memory_id: str, *, is_pinned: bool) -> Memory:
         """Pin or unpin a memory, and return it. The wiki does not change.
 
         Raises NotFound, and InvalidArgument if the memory is pinned here and the pinned ones would take more than 300 tokens.
         """
         read_id("memory_id", memory_id)
         async with scoped(self._pool, scope) as connection:
-            await memories.set_pinned(connection, scope, memory_id, is_pinned, now=self._now())
+            await memories.set_pinned(connection, scope, memory_id, is_pinned=is_pinned, now=self._now())
             if is_pinned:
                 await check_pinned(connection, scope, [memory_id], field="pinned")
             memory = await memories.get(connection, scope, memory_id)

@@ -111,6 +111,27 @@ class Job:
     traceparent: str = ""
 
 
+def unstored_job(job_id: UUID, model_id: str, *, now: datetime) -> Job:
+    """Return a running job that is never stored, as for a preview or a replay."""
+    return Job(
+        job_id=job_id,
+        status=JobStatus.RUNNING,
+        trigger=Trigger.ADMIN,
+        attempt=1,
+        options=JobOptions(model_id=model_id),
+        metrics={},
+        error="",
+        parent_job_id=None,
+        sequence=0,
+        hops=0,
+        cancel_requested=False,
+        created_at=now,
+        not_before=now,
+        claimed_at=now,
+        finished_at=None,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
     """How a job ended, or why it was requeued."""

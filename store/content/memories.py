@@ -200,7 +200,7 @@ async def write(
         await standing.settle(connection, scope, [*ids, *older], now=now)
     for is_pinned in (True, False):
         marked = [memory_id for memory_id, one, _ in prepared.rows if one.is_pinned is is_pinned]
-        await _set_pinned(connection, scope, marked, is_pinned, now)
+        await _set_pinned(connection, scope, marked, is_pinned=is_pinned, now=now)
     return Retained(prepared.memory_ids, created, updated, tuple(edited))
 
 
@@ -210,14 +210,14 @@ async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | 
     return row and _memory(row)
 
 
-async def set_pinned(connection: Connection, scope: Scope, memory_id: str, is_pinned: bool, *, now: datetime) -> None:
+async def set_pinned(connection: Connection, scope: Scope, memory_id: str, *, is_pinned: bool, now: datetime) -> None:
     """Pin or unpin a memory. Locks the owner's feed until the transaction ends, so that limits on pins can be checked."""
     await feed.hold(connection, scope)
-    await _set_pinned(connection, scope, [memory_id], is_pinned, now)
+    await _set_pinned(connection, scope, [memory_id], is_pinned=is_pinned, now=now)
 
 
 async def _set_pinned(
-    connection: Connection, scope: Scope, memory_ids: Sequence[str], is_pinned: bool, now: datetime
+    connection: Connection, scope: Scope, memory_ids: Sequence[str], *, is_pinned: bool, now: datetime
 ) -> None:
     if not memory_ids:
         return

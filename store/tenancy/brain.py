@@ -130,7 +130,7 @@ async def share_settings(connection: Connection, tenant_id: UUID) -> BrainSettin
     return row and BrainSettings(row["is_shown"], row["rules_version"])
 
 
-async def set_shown(connection: Connection, tenant_id: UUID, is_shown: bool) -> None:
+async def set_shown(connection: Connection, tenant_id: UUID, *, is_shown: bool) -> None:
     """Show the Brain in turns, or leave it out."""
     await _sql.set_shown(connection, tenant_id=tenant_id, is_shown=is_shown)
 

@@ -40,7 +40,7 @@ def forget_memory(session: CommandSession, memory_id: str, is_dry_run: bool) -> 
     Example:
       sidecar forget memory mem-0001 --dry-run
     """
-    _forget(session, f"the memory {memory_id}", True, is_dry_run, memory_id=memory_id)
+    _forget(session, f"the memory {memory_id}", is_confirmed=True, is_dry_run=is_dry_run, memory_id=memory_id)
 
 
 @forget.command("document", short_help="Forget a document's memories.")
@@ -55,7 +55,13 @@ def forget_document(session: CommandSession, document_id: str, is_dry_run: bool,
     Example:
       sidecar forget document journal-2026-03 --dry-run
     """
-    _forget(session, f"the memories of the document {document_id}", yes, is_dry_run, document_id=document_id)
+    _forget(
+        session,
+        f"the memories of the document {document_id}",
+        is_confirmed=yes,
+        is_dry_run=is_dry_run,
+        document_id=document_id,
+    )
 
 
 @forget.command("thread", short_help="Forget a thread.")
@@ -70,7 +76,7 @@ def forget_thread(session: CommandSession, thread_id: str, is_dry_run: bool, yes
     Example:
       sidecar forget thread t1 --dry-run
     """
-    _forget(session, f"the thread {thread_id}", yes, is_dry_run, thread_id=thread_id)
+    _forget(session, f"the thread {thread_id}", is_confirmed=yes, is_dry_run=is_dry_run, thread_id=thread_id)
 
 
 @forget.command("range", short_help="Forget a time range.")
@@ -87,7 +93,13 @@ def forget_range(session: CommandSession, since: datetime, until: datetime, is_d
       sidecar forget range 2026-03-01 2026-03-04 --dry-run
     """
     span = {"since_time": since, "until_time": until}
-    _forget(session, f"everything from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M}", yes, is_dry_run, **span)
+    _forget(
+        session,
+        f"everything from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M}",
+        is_confirmed=yes,
+        is_dry_run=is_dry_run,
+        **span,
+    )
 
 
 @forget.command("word", short_help="Show the content with a word, and forget the confirmed hits.")
@@ -126,13 +138,13 @@ def forget_owner(session: CommandSession, is_dry_run: bool, yes: bool) -> None:
     owners.forget_everything(session, yes=yes, is_dry_run=is_dry_run)
 
 
-def _forget(session: CommandSession, what: str, is_sure: bool, is_dry_run: bool, /, **target: Any) -> None:
+def _forget(session: CommandSession, label: str, /, *, is_confirmed: bool, is_dry_run: bool, **target: Any) -> None:
     for name, value in target.items():
         if not value:
             raise click.UsageError(f"{name.partition('_')[0].upper()} is empty.")
-    if not is_sure and not is_dry_run:
+    if not is_confirmed and not is_dry_run:
         effects = session.client.forget(**target, dry_run=True)
-        session.voice.confirm(f"Forget {what}: {_counts(effects)}? This cannot be undone.")
+        session.voice.confirm(f"Forget {label}: {_counts(effects)}? This cannot be undone.")
     session.voice.show(session.client.forget(**target, dry_run=is_dry_run), _draw)
 
 

@@ -99,11 +99,11 @@ class Brain:
                 await brain.copy_counts(connection, brain_of(tenant_id)),
             )
 
-    async def show(self, tenant_id: UUID, is_shown: bool) -> None:
+    async def show(self, tenant_id: UUID, *, is_shown: bool) -> None:
         """Show the Brain in turns, or hide it; in force within seconds."""
         async with tenant_scoped(self._pool, tenant_id, role=self._role) as connection:
             await tenants.ensure_tenant(connection, tenant_id, now=self._now())
-            await brain.set_shown(connection, tenant_id, is_shown)
+            await brain.set_shown(connection, tenant_id, is_shown=is_shown)
 
     async def propose(self, tenant_id: UUID, rule: ReleaseRule, actor: Actor) -> ReleaseRule:
         """Propose a rule, and return it; it releases nothing until it is approved. Raises InvalidArgument, FailedPrecondition."""

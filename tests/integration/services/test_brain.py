@@ -94,7 +94,7 @@ async def test_every_owner_finds_brain_pages_that_cite_copies(world: BrainWorld,
         )
         assert not await connection.fetch(f"SELECT 1 FROM {table} l WHERE ({joined}) > 1"), "no row joins two owners"
     await connection.close()
-    await world.brain.show(TENANT, False)
+    await world.brain.show(TENANT, is_shown=False)
     assert not [one for one in (await world.ask(BOB, "Helios")).hits if one.id.scope.value == "brain"]
 
 

@@ -88,7 +88,7 @@ async def test_turn_of_another_owner_sees_released_memories_marked_as_shared(wor
 
 async def test_brain_without_rules_or_switched_off_is_not_queried(world: BrainWorld, pools: Pools) -> None:
     source = Broken(MemorySource(pools.turn))
-    await world.brain.show(TENANT, False)
+    await world.brain.show(TENANT, is_shown=False)
     answer = await found(source, pools, BOB)
     assert (source.asked, answer.failures) == ([BOB], ())
     stranger = Scope(ANN.owner_id, ANN.owner_id)

@@ -116,7 +116,7 @@ async def switch(visit: Visit) -> Response:
     """Show the Brain in turns, or hide it."""
     visit.require_admin()
     is_shown = visit.form.get("shown") == "yes"
-    await visit.services.brain.show(visit.identity.tenant_id, is_shown)
+    await visit.services.brain.show(visit.identity.tenant_id, is_shown=is_shown)
     visit.tell("Turns see the Brain." if is_shown else "Turns no longer see the Brain.")
     return RedirectResponse("/brain", 303)
 

@@ -132,7 +132,7 @@ async def pin_memory(visit: Visit) -> Response:
     """Pin or unpin a memory."""
     visit.require_admin()
     memory_id, is_pinned = visit.form.get("id", ""), visit.form.get("pinned") == "yes"
-    await visit.services.memories.set_pinned(visit.scope, memory_id, is_pinned)
+    await visit.services.memories.set_pinned(visit.scope, memory_id, is_pinned=is_pinned)
     visit.tell("The memory is pinned: it is in every context." if is_pinned else "The memory is no longer pinned.")
     return RedirectResponse(f"/from/memory?{urlencode({'id': memory_id})}", 303)
 
