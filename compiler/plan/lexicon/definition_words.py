@@ -156,10 +156,11 @@ now or not
   portuguese: agora ja_nao nao tambem
 but not
   english: not never doesnt dont didnt isnt wasnt hasnt havent says said thinks thought heard hopes fears
-  german: nicht nie sagt sagte glaubt denkt meint hofft
-  spanish: no nunca dice dijo cree piensa
-  portuguese: nao nunca diz disse acha
-  french: pas jamais dit pense croit
+  english: because when after since if that who which
+  german: nicht nie sagt sagte glaubt denkt meint hofft weil wenn nachdem dass
+  spanish: no nunca dice dijo cree piensa porque cuando desde que
+  portuguese: nao nunca diz disse acha porque quando desde que
+  french: pas jamais dit pense croit parce quand depuis qui
 will be
   english: will going_to should would wants_to wanted_to want_to hopes_to plans_to about_to thinking_of considering might could
   english: almost nearly

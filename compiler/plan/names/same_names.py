@@ -12,7 +12,7 @@ from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.text.german_nouns import is_german, is_german_compound, is_german_noun
 from compiler.plan.text.kin import keys_of, kind_of
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, NO_NAMES, OCCASIONS, TITLES
+from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, NO_NAMES, OCCASIONS, SHORT_TITLES, TITLES
 from store.text.text_cache import cached_by_text
 
 _TITLED = re.compile(
@@ -86,6 +86,11 @@ def words_before_name(run: Sequence[str]) -> int:
         return 0
     is_joint = run[1].lower() in CONNECTORS or (first in ADDRESSES and run[2].lower() in CONNECTORS)
     return 2 if is_joint and first in OCCASIONS else int(not is_joint and first in ROLES)
+
+
+def titles_in(run: Sequence[str]) -> list[int]:
+    """Return the indexes of the titles before a name, with their stops or without (`Headteacher Mrs Reuter`)."""
+    return [at for at, word in enumerate(run[:-1]) if plain_key(word) in (TITLES if word[-1] == "." else SHORT_TITLES)]
 
 
 def joint_of_place(words: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.ambiguous_names import is_ambiguous, is_attributive, is_theme_and_name, person_in
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.names.lower_case import has_deliberate_capitals, introduced, is_shouted, small_names
-from compiler.plan.names.same_names import is_genitive, joint_of_place, surname, words_before_name
+from compiler.plan.names.same_names import is_genitive, joint_of_place, surname, titles_in, words_before_name
 from compiler.plan.names.speakers import is_talk, speaker_of
 from compiler.plan.names.themes import themes_in
 from compiler.plan.text.german_nouns import (
@@ -47,7 +47,6 @@ from compiler.plan.text.words import (
     NO_NAMES,
     NOTE_LABELS,
     NUMBERED,
-    TITLES,
 )
 from store.text.text_cache import cached_by_text
 
@@ -255,7 +254,7 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
     Within a sentence, a capitalised common word belongs to the name (Under Armour), unless it is always capitalised.
     """
     start, end = 0, len(run)
-    titles = [at for at, word in enumerate(run[:-1]) if word.endswith(".") and plain_key(word) in TITLES]
+    titles = titles_in(run)
     if titles:
         start, is_named = titles[-1] + 1, True
     elif is_initial and (before := words_before_name(run)):

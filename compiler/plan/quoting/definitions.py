@@ -65,6 +65,11 @@ _IS_BETWEEN = re.compile(
     rf"|\b(?:{_ANY['has']}) (?:{_ANY['one']})(?: {_WORD}){{1,4}} {_COMMA} {_CALLED} {_COMMA}"
     rf"|\b(?:{_MY}) (?:{_WORD} )?(?:{'|'.join(sorted(NAMING - _BAPTISING))}) {_COMMA} {_CALLED} [{_COMMA}{_STOP}]"
 )
+# `She met a widow, Jon.`, `says the landlady, Mrs Jon`; in a conversation Jon may be spoken to.
+_IS_AT_END = re.compile(
+    rf"\b(?:{_ANY['one']})(?: (?!(?:{_ANY['and']}|{_ANY['for']})\b){_WORD}){{1,4}} {_COMMA} {_CALLED}(?: {_STOP})?$"
+    rf"|\b(?:{_AN})(?: {_WORD}){{1,2}} {_COMMA} (?:{_TITLES}) {_NAME}(?: {_STOP})?$"
+)
 _MINE = re.compile(rf"\b(?:{_MY}) (?:{_WORD} )??({_WORD}) {_CALLED}")
 _MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:{_WORD} )??({_WORD}) {_CALLED}")
 # `Kick-off: their lead is Jon`, `he has a son who is called Jon`, `she bought a boat and named it Jon`; `married to Jon`.
@@ -78,7 +83,6 @@ _HAS_CALLED = re.compile(
     rf"|{_NAME} (?:{_IS}) (?:{_ANY['married to']})\b|\b\w+ in law {_NAME}"
     rf"|(?:^|[{_COMMA}{_STOP}] )(?:new|neuer?|nuev[oa]|nov[oa])(?: {_WORD}){{1,3}} (?:{_ANY['is called']}) {_CALLED}"
     rf"|\b(?:{_AN}|{_MY})(?: {_WORD}){{1,3}} (?:{_ANY['title']}) {_NAME}"
-    rf"|\b(?:{_ANY['one']})(?: (?!(?:{_ANY['and']}|{_ANY['for']})\b){_WORD}){{1,4}} {_COMMA} {_CALLED}(?: {_STOP})?$"
     rf"|\b(?:{_ANY['one']})(?: {_WORD}){{1,4}} {_COMMA} (?:{_HIS_NAME}|(?:he|she|it)s (?:called|named) |(?:{_ANY['bears']}) )"
     rf"{_CALLED}"
     rf"|\b(?:{_ANY['one']}|another|{_MY})(?: {_WORD}){{1,5}} (?:{_COMMA} )?(?:{_ANY['whom all call']}) {_NAME}"
@@ -173,7 +177,7 @@ _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
 _STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
 _WAS = re.compile(rf"{_NAME} (?:was|were|war|era|foi|fue|etait) (?:{_AN})\b")  # it may be so no longer
 _SEVERAL = re.compile(rf"{_NAME} (?:are|were) ")
-_BEFORE_NOUN = re.compile(rf"{_NAME} ((?:[a-z]{{3,}} ){{0,2}}[a-z]{{3,}}) (?:is|was|has|will)\b")
+_BEFORE_NOUN = re.compile(rf"{_NAME} ((?:[a-z]{{3,}} ){{0,2}}[a-z]{{3,}}) (?:is|was|has|will|{_ANY['title']})\b")
 _NO_NOUN = re.compile(r"\w+(?:ly|[^s]s|ed)")
 
 _MARK = re.compile(r"[,();:!?]|\.(?=\s*$)")
@@ -212,6 +216,8 @@ def definition(sentence: str, keys: Collection[str]) -> int:
     if found < KIND:
         marked = [_with_signs(one) for one in (text, *_owned(text))]
         found = max(found, *(_beside(one, key) for one in marked for key in keys))
+        is_ended = text == sentence and any(_IS_AT_END.search(_signed(one, key)) for one in marked for key in keys)
+        found = max(found, 5 * is_ended)
     if any(plain_key(one[1]) in keys for one in _NAMESAKE.finditer(text)):
         return min(found, 1)
     return max(found, 5) if _has_bracket(text, keys) or _is_counted(text, keys) else found
@@ -305,8 +311,8 @@ def _begins_with(text: str, key: str) -> bool:
 
 
 def _owned(sentence: str) -> tuple[str, ...]:
-    """Return the sentence with possessive names replaced by `the`, if it has any: `Petra is Harrier's lead` defines Petra."""
-    replaced = _OWNER.sub("the ", sentence)
+    """Return the sentence with possessive names replaced by `their`, if it has any: `Petra is Harrier's lead` defines Petra."""
+    replaced = _OWNER.sub("their ", sentence)
     return (replaced,) if replaced != sentence else ()
 
 

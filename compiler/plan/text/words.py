@@ -267,6 +267,7 @@ TITLES = frozenset(
         "ing",
     ]
 )
+SHORT_TITLES = frozenset(["dr", "dra", "prof", "rev", "revd", "capt", "sgt", "mr", "mrs", "ms"])
 HONORIFICS = frozenset(_HONORIFICS.split())
 # Forms of address after a name: `Aoki-san`.
 HONOURED = "san|kun|chan|sama|sensei"

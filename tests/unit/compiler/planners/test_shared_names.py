@@ -571,3 +571,11 @@ def test_name_in_quotation_marks_is_one() -> None:
     pages = made('new beer: "Fog Signal", a hazy ale', "Fog Signal sold out in two days.", "Fog Signal won bronze.")
     assert "bronze" in lines(pages["Fog Signal"])
     assert not made('he said: "Good Morning" to all', "Good Morning came from the shed.", "Good Morning won a prize.")
+
+
+def test_trade_before_a_form_of_address_is_no_part_of_a_name() -> None:
+    pages = made(
+        "Headteacher Mrs Aune wants new plans.", "Mrs Aune moved to Leeds.", "Revd Aune sang.", "Aune came late."
+    )
+    assert pages.keys() == {"Aune"}
+    assert "plans" in lines(pages["Aune"])

@@ -155,6 +155,11 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "New clerk in the billing office: Olga, from Vigo.", ("Olga took the lamp from the cellar.",)),
         ("Helios", "Helios wurde im Mai abgeschafft.", ("Helios hat wieder die Anträge verloren.",)),
         ("Olga", "The previous owner, old Olga, lives in the attic.", ("Olga was an excellent corpse.",)),
+        ("Helios", "Helios gave us a better price in May.", ("Helios inspector, Mr Whitlock, watched us all day.",)),
+        ("Rex", "Moira's ram Rex won a prize at the show.", ("Rex sold out in three days.",)),
+        ("Olga", "Rent goes up in July says the landlady, Mrs Olga.", ("Olga got a letter from Omar.",)),
+        ("Olga", "Olga (CTO) prefers short written proposals.", ("Olga bakes at home because the cook quit.",)),
+        ("Olga", "Ada: Olga sold us a lamp in Vigo.", ("Ada: I had a long coffee, Olga.",)),
         ("Rex", "Ana has a ferret, she's called Rex.", ("Rex barked at the pier all day.",)),
     ],
 )
