@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from compiler.plan.contract import PromotionStatus
 
-PROMOTE_READY = 0.55
+CANDIDATE, PROMOTE_READY = 0.4, 0.55
 
 _DAY = timedelta(days=1)
 _STICKY = frozenset({PromotionStatus.PROMOTED, PromotionStatus.SUPPRESSED})
@@ -43,6 +43,13 @@ def status_after(status: PromotionStatus, promotion_score: float) -> PromotionSt
     if status in _STICKY:
         return status
     return PromotionStatus.CANDIDATE if promotion_score >= PROMOTE_READY else PromotionStatus.NONE
+
+
+def label(promotion_score: float) -> str:
+    """Return what the score says: none, candidate (from 0.4) or promote_ready (from 0.55)."""
+    if promotion_score >= PROMOTE_READY:
+        return "promote_ready"
+    return "candidate" if promotion_score >= CANDIDATE else "none"
 
 
 def tag_overlap(observed_tags: Collection[str], tags_of_children: Sequence[Collection[str]]) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from compiler.plan.judging import promotion
 from compiler.plan.text.markdown import unescape
 from sidecar.cli.shared.drawing import moment, rows
 from sidecar.cli.shared.output import counted
@@ -61,7 +62,8 @@ def _section(section: WikiSection) -> Iterator[str]:
     yield section.body_md
     if section.aggregation is not None:
         known = section.aggregation
-        yield f"  [{known.promotion_status}, score {known.promotion_score:.3f}, {counted(len(known.linked_page_ids), 'page')}]"
+        score = f"{known.promotion_score:.3f} ({promotion.label(known.promotion_score)})"
+        yield f"  [{known.promotion_status}, score {score}, {counted(len(known.linked_page_ids), 'page')}]"
     yield from _origins(section.sources, section.source_pages)
     yield from (f"      {one.memory_id}: {one.text[:_TEXT_CHARS]}" for one in section.sources if one.text)
 

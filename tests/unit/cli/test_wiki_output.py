@@ -21,6 +21,7 @@ from sidecar.cli.wiki.quarantine import drawn_retry
 from sidecar.cli.wiki.upkeep import drawn_import, drawn_verification
 from sidecar.client.answers import AuditEntry, ProfileVersion
 from sidecar.client.answers.wiki import (
+    Aggregation,
     CompileJob,
     Density,
     PageRef,
@@ -108,6 +109,14 @@ def test_pages_and_summaries_without_memories_show_the_pages_they_list() -> None
         "  ← from pages: /wiki/topic/austin, /wiki/topic/waco",
         "  ← no source",
     ]
+
+
+def test_list_section_shows_how_near_it_is_to_a_page_of_its_own() -> None:
+    head = WikiPage("i", "topic", "texas", "/wiki/topic/texas", "Texas", "", "active", "", 1, (), "")
+    known = Aggregation(("a", "b"), 9, (), "none", 0.45, "")
+    section = WikiSection("places", "Places", "A list.", 0, (), None, known)
+    shown = list(drawing.page(PageWhole(head, (section,), (), (), (), 0, 0, 0, ())))
+    assert "  [none, score 0.450 (candidate), 2 pages]" in shown
 
 
 LISTS: tuple[Callable[[Any], Iterable[Any]], ...] = (

@@ -20,7 +20,7 @@ NONE = Signals(0, 0, 0)
 
 def test_fifteen_children_twenty_records_thirty_days_make_a_section_ready() -> None:
     assert promotion.score(GOLDEN) == 0.554
-    assert promotion.score(GOLDEN) >= promotion.PROMOTE_READY
+    assert promotion.label(promotion.score(GOLDEN)) == "promote_ready"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,11 @@ def test_section_becomes_a_candidate_at_the_threshold_and_promotion_is_permanent
     status: PromotionStatus, score: float, after: PromotionStatus
 ) -> None:
     assert promotion.status_after(status, score) is after
+
+
+def test_lower_threshold_only_shows_a_section() -> None:
+    assert [promotion.label(score) for score in (0.399, 0.4, 0.55)] == ["none", "candidate", "promote_ready"]
+    assert promotion.status_after(PromotionStatus.NONE, 0.4) is PromotionStatus.NONE
 
 
 def test_tag_overlap_is_the_share_of_children_with_a_tag_of_the_section() -> None:
