@@ -26,6 +26,7 @@ LEFT_OUT = {
     "integration/rpc/test_forgetting.py::test_purge_waits_for_a_session_that_may_see_deleted_rows": _PURGE,
     "integration/store/db/test_database_errors.py::test_unreachable_server_is_a_clear_error": _ADDRESS,
     "integration/store/db/test_ordinary_users.py": _EMBEDDED,
+    "integration/store/db/test_query_plans.py": _PLANS,
     "integration/store/db/test_row_security.py::test_every_tenant_table_has_row_security_and_a_policy": _CATALOGUE,
     "integration/store/db/test_row_security.py::test_roles_are_subject_to_row_security_and_own_nothing": _CATALOGUE,
     "integration/store/db/test_shards.py": _ONE_SERVER,

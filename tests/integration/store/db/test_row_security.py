@@ -124,7 +124,8 @@ async def test_row_of_another_scope_is_never_written(pools: Pools, tables: list[
         for scope in (THEIRS, HOUSEMATE) if table.has_owner else (THEIRS,):
             with pytest.raises(AccessRefused):
                 async with scoped(pools.background, MINE) as connection:
-                    await connection.execute(insert_of(table, _own(scope, 7)))
+                    # Without a word on conflicts, a cluster sends the row by COPY, which row security refuses in any case.
+                    await connection.execute(f"{insert_of(table, _own(scope, 7))} ON CONFLICT DO NOTHING")
 
 
 async def test_rows_of_another_scope_are_neither_changed_nor_deleted(
