@@ -260,7 +260,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         return found if speaker else found + _telling(sentence, keys)
     # `Mico says Tuesday` tells of something else.
     is_saying = score <= _STATE and any(acts(key, text, _QUOTING) for key in keys)
-    return found + score - is_saying - (score < _STATE and _introduces_another(sentence, keys))
+    return found + score - is_saying - (score < _BEGINS and _introduces_another(sentence, keys))
 
 
 def _introduces_another(sentence: str, keys: Collection[str]) -> bool:
@@ -271,7 +271,7 @@ def _introduces_another(sentence: str, keys: Collection[str]) -> bool:
     others = {one for one in others if not any(holds(key, one) or holds(one, key) for key in keys)}
     at = min((text.find(key) for key in keys if key in text), default=0)
     after = [one for one in others if text.find(one) > at]
-    return definition(sentence, keys) < _BEGINS and any(definition(sentence, {one}) > _STATE for one in after)
+    return any(definition(sentence, {one}) > _STATE for one in after)
 
 
 def _is_doubtful(sentence: str) -> bool:
