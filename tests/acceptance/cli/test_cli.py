@@ -469,7 +469,7 @@ class TestKnowledge:
         (tmp_path / "photo.png").write_bytes(b"\x89PNG")
         spoken = sidecar("ingest", str(tmp_path), "--kb", "house")
         assert spoken.code == 1
-        assert "no documents found; name Markdown, text, HTML or PDF files" in spoken.err
+        assert "no documents found; name Markdown, text, CSV, HTML or PDF files" in spoken.err
 
     def test_agent_may_not_write_the_tenants_knowledge(self, sidecar: Terminal, folder: Path) -> None:
         assert run(["token", "--tenant", "acme", "--owner", sidecar.owner, "--json"]) == 0
