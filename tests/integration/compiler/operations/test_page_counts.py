@@ -24,7 +24,8 @@ from store.wiki.browse import PageRow
 from tests.support.compiler.compiling import HOUSEMATE, NOW, SCOPE, compiled, engine_on, fetch, journal, wish, write
 
 _STANDING = """SELECT c.active_pages AS kept, c.counted_revision = c.wiki_revision AS is_in_force,
-    (SELECT count(*) FROM wiki_pages p WHERE p.owner_id = c.owner_id AND p.status = 'active') AS counted
+    (SELECT count(*) FROM wiki_pages p
+        WHERE p.tenant_id = c.tenant_id AND p.owner_id = c.owner_id AND p.status = 'active') AS counted
     FROM wiki_compile_cursors c WHERE c.owner_id = $1"""
 _ACTS = 40
 

@@ -247,7 +247,9 @@ async def test_section_of_a_hub_is_removed_with_its_last_memory(pools: Pools, da
     await write(pools, later)
     await again(pools)
     assert await fetch(database, UNPROVEN) == []
-    slugs = "SELECT section_slug FROM wiki_page_sections s JOIN wiki_pages USING (page_id) WHERE slug = 'austin'"
+    slugs = (
+        "SELECT section_slug FROM wiki_page_sections s JOIN wiki_pages USING (tenant_id, page_id) WHERE slug = 'austin'"
+    )
     assert {row["section_slug"] for row in await fetch(database, slugs)} > {"restaurants", "coffee"}
     await forget(pools, *(one.memory_id or "" for one in told[6:]))
     clock = Clock(NOW + timedelta(minutes=12))

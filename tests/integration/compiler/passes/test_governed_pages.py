@@ -147,7 +147,7 @@ async def test_edge_between_pages_of_other_types_is_an_untyped_reference_until_i
     await again(pools)
     rows = await fetch(
         database,
-        "SELECT f.title FROM wiki_page_links l JOIN wiki_pages f ON f.page_id = l.from_page_id"
+        "SELECT f.title FROM wiki_page_links l JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id"
         " WHERE l.edge_type <> '' AND l.held_reason = ''",
     )
     assert {row["title"] for row in rows} == {"Maria Reis", "Tom Ortega"}, "Helios Labs was written anew"
@@ -159,7 +159,8 @@ async def test_edge_over_cardinality_is_held_until_there_is_room(pools: Pools, d
     engine = engine_on(pools)
     await write_and_compile(pools, said(*OF_WORK), engine)
     standing = (
-        "SELECT f.title, l.held_reason FROM wiki_page_links l JOIN wiki_pages f ON f.page_id = l.from_page_id"
+        "SELECT f.title, l.held_reason FROM wiki_page_links l"
+        " JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id"
         " WHERE l.edge_type = 'works_at' ORDER BY 1"
     )
     assert [tuple(row) for row in await fetch(database, standing)] == [

@@ -119,7 +119,7 @@ class Counting(ExtractivePlanner):
 
 
 LISTED = (
-    "SELECT c.slug FROM wiki_section_children w JOIN wiki_pages c ON c.page_id = w.child_page_id"
+    "SELECT c.slug FROM wiki_section_children w JOIN wiki_pages c ON c.tenant_id = w.tenant_id AND c.page_id = w.child_page_id"
     " WHERE c.type = 'entity' ORDER BY 1"
 )
 
@@ -151,7 +151,8 @@ async def test_pages_over_the_limit_are_aggregated_next_or_by_the_next_job(
 
 TOLD = (
     "SELECT f.slug AS leaf, t.slug AS hub, e.ref FROM wiki_link_evidence e JOIN wiki_page_links l USING (tenant_id, link_id)"
-    " JOIN wiki_pages f ON f.page_id = l.from_page_id JOIN wiki_pages t ON t.page_id = l.to_page_id"
+    " JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id"
+    " JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id"
     " WHERE e.origin = 'deterministic' ORDER BY 1, 2, 3"
 )
 
@@ -231,8 +232,9 @@ async def test_scores_stay_true_after_an_operators_act(pools: Pools, database: s
     for row in await fetch(database, SCORES):
         inbound = await fetch(
             database,
-            "SELECT count(*) FROM wiki_page_links l JOIN wiki_pages f ON f.page_id = l.from_page_id JOIN wiki_pages t"
-            " ON t.page_id = l.to_page_id WHERE f.status = 'active' AND l.edge_type = ''"
+            "SELECT count(*) FROM wiki_page_links l JOIN wiki_pages f"
+            " ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id JOIN wiki_pages t"
+            " ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id WHERE f.status = 'active' AND l.edge_type = ''"
             " AND l.kind = 'reference' AND t.type = $1 AND t.slug = $2",
             row["type"],
             row["slug"],

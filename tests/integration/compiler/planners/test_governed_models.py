@@ -83,7 +83,7 @@ async def rows_of(database: str) -> tuple[dict[str, str], dict[str, str], int]:
     edges = await fetch(
         database,
         "SELECT f.title || ' ' || l.edge_type AS edge, l.held_reason FROM wiki_page_links l"
-        " JOIN wiki_pages f ON f.page_id = l.from_page_id WHERE l.edge_type <> ''",
+        " JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id WHERE l.edge_type <> ''",
     )
     untyped = await fetch(database, "SELECT count(*) AS many FROM wiki_page_links WHERE edge_type = ''")
     told = {row["edge"]: row["held_reason"] for row in edges if "located_in" not in row["edge"]}

@@ -69,8 +69,9 @@ async def children_of(database: str, slug: str) -> dict[str, set[str]]:
     """Return the pages under each section of a topic."""
     rows = await fetch(
         database,
-        "SELECT s.section_slug, c.slug FROM wiki_section_children w JOIN wiki_page_sections s USING (section_id)"
-        " JOIN wiki_pages p ON p.page_id = s.page_id JOIN wiki_pages c ON c.page_id = w.child_page_id WHERE p.slug = $1",
+        "SELECT s.section_slug, c.slug FROM wiki_section_children w JOIN wiki_page_sections s USING (tenant_id, section_id)"
+        " JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id"
+        " JOIN wiki_pages c ON c.tenant_id = s.tenant_id AND c.page_id = w.child_page_id WHERE p.slug = $1",
         slug,
     )
     found: dict[str, set[str]] = {}
@@ -124,10 +125,10 @@ async def test_list_without_citations_of_a_model_cites_the_memories_that_prove_i
     await compiled_with(pools, engine_with(pools, model))
     assert await children_of(database, "austin") == {"places": EXPECTED}
     cited = (
-        "SELECT DISTINCT w.source_ref FROM wiki_section_sources w JOIN wiki_page_sections s USING (section_id)"
+        "SELECT DISTINCT w.source_ref FROM wiki_section_sources w JOIN wiki_page_sections s USING (tenant_id, section_id)"
         " WHERE s.section_slug = 'places' AND w.subject = 'section'"
     )
-    joined = "wiki_section_sources w JOIN wiki_pages p USING (page_id)"
+    joined = "wiki_section_sources w JOIN wiki_pages p USING (tenant_id, page_id)"
     of_members = f"SELECT DISTINCT w.source_ref FROM {joined} WHERE p.slug = ANY($1)"
     found = {row[0] for row in await fetch(database, cited)}
     assert found
@@ -143,7 +144,7 @@ async def test_each_signal_of_the_score_is_observed_end_to_end(pools: Pools, dat
     await write_and_compile(pools, told, engine_on(pools))
     (kept,) = await fetch(
         database,
-        "SELECT s.aggregation, s.body_md FROM wiki_page_sections s JOIN wiki_pages p USING (page_id)"
+        "SELECT s.aggregation, s.body_md FROM wiki_page_sections s JOIN wiki_pages p USING (tenant_id, page_id)"
         " WHERE p.slug = 'austin' AND s.aggregation IS NOT NULL",
     )
     found = json.loads(kept["aggregation"])
