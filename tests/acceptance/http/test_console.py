@@ -292,7 +292,7 @@ async def test_unusable_input_is_named_on_the_page(desk: Site) -> None:
             "model": "no such model",
         }
         unknown = await client.post("/sources/try", data=form)
-        assert (unknown.status_code, "model_id is not a model" in unknown.text) == (400, True)
+        assert (unknown.status_code, "model_id is no model" in unknown.text) == (400, True)
         assert (await client.get(f"/turns/{receipt_id}?budget={'9' * 5000}")).status_code == 200
         for owner in ("", "x" * 300, "a\0b"):
             refused = await client.post("/owner", data={"csrf_token": form["csrf_token"], "owner": owner})
