@@ -10,7 +10,7 @@ from compiler.plan.contract import Draft, Item, PlanDecision, Rejection
 
 
 @dataclass(slots=True)
-class Gathering:
+class DecisionBuilder:
     """Collected items, drafts, sections with the planner's own text, rejections and counters, in order."""
 
     items: list[Item] = field(default_factory=list)

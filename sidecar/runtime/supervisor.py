@@ -37,16 +37,16 @@ class Supervisor:
             try:
                 await work()
             except Exception as error:  # long-lived tasks are restarted and counted
-                log.error("task_failed", extra={"task": name, "error": kinds_of(error)}, exc_info=error)
+                log.error("task_failed", extra={"task": name, "error": error_names(error)}, exc_info=error)
             self.restarts[name] += 1
             pause_s = pause_after(asyncio.get_running_loop().time() - began_s, pause_s)
             await asyncio.sleep(pause_s)
 
 
-def kinds_of(error: BaseException) -> str:
+def error_names(error: BaseException) -> str:
     """Return the name of an error's class; of a group, those of its errors."""
     if isinstance(error, BaseExceptionGroup):
-        return ", ".join(dict.fromkeys(map(kinds_of, error.exceptions)))
+        return ", ".join(dict.fromkeys(map(error_names, error.exceptions)))
     return type(error).__name__
 
 

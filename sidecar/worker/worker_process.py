@@ -91,7 +91,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
             **await _model_handlers(stack, settings, pool, vectors),
             **await _reporting_handlers(stack, settings, pool, options, reports=ends_with_parent),
             NIGHTLY_KIND: nightly.schedule,
-            RECONCILIATION: partial(_sweep, engine, pool),
+            RECONCILIATION: partial(_reconcile, engine, pool),
         }
         on_finished = partial(_on_finished, clock, watch, _write_tally if ends_with_parent else None)
         worker = Worker(pool, _traced(engine, clock), options, by_kind, on_finished)
@@ -297,7 +297,7 @@ async def keep_decaying(nightly: NightlyDecay, *, is_on: bool) -> None:
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
-async def _sweep(engine: Engine, pool: Pool, scope: Scope, subject: str) -> None:
+async def _reconcile(engine: Engine, pool: Pool, scope: Scope, subject: str) -> None:
     """Reconcile the scope's ledger with its memory service; an incomplete listing is logged and changes nothing."""
     try:
         swept = await reconcile(engine, pool, scope)

@@ -33,7 +33,7 @@ from compiler.plan.contract import (
     WriteLink,
     WriteSection,
 )
-from compiler.plan.decision_builder import Gathering
+from compiler.plan.decision_builder import DecisionBuilder
 from compiler.plan.judging import membership, promotion, writing
 from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, bare, hub_cities, requirement, shows
 from compiler.plan.judging.titles import in_their_language
@@ -60,10 +60,10 @@ def decide(
     known = merger(matches, (*view.pages, *view.others), gazetteer=gazetteer)
     cities = hub_cities(view.candidates, (*view.pages, *view.others))
     passing = _Pass(view, known, continued, cities)
-    passing.gathering.add(titled)
+    passing.builder.add(titled)
     for name in ("updates", "mentions", "promotions"):
         if getattr(proposal, name):
-            passing.gathering.reject("not_of_this_pass", name)
+            passing.builder.reject("not_of_this_pass", name)
     for hub in proposal.new_pages:
         passing.take_hub(hub)
     for one in proposal.rollups:
@@ -77,7 +77,7 @@ def decide(
     passing.drop()
     passing.link(proposal.links)
     passing.score_hubs()
-    return passing.gathering.decision()
+    return passing.builder.decision()
 
 
 def whole(view: AggregationView) -> AggregationView:
@@ -96,7 +96,7 @@ class _Pass:
     merger: Merger
     continued: Mapping[PageKey, Page]
     cities: frozenset[str]
-    gathering: Gathering = field(default_factory=Gathering)
+    builder: DecisionBuilder = field(default_factory=DecisionBuilder)
     hubs: dict[PageKey, Page] = field(default_factory=dict)
     ended: dict[PageKey, PageKey] = field(default_factory=dict)
     rollups: dict[tuple[PageKey, str], Section] = field(default_factory=dict)
@@ -106,11 +106,11 @@ class _Pass:
         """Record a proposed hub: as an existing page, or as a new one, created once it has its children."""
         own, key = proposed_key(proposed), self.merger.key_of(proposed)
         if own is None or key is None or proposed.type is not PageType.TOPIC:
-            self.gathering.reject("hub_without_name" if key is None else "hub_is_no_topic", proposed.title)
+            self.builder.reject("hub_without_name" if key is None else "hub_is_no_topic", proposed.title)
             return
         resolution = self.merger.resolve(proposed)
         if resolution is not None:
-            self.gathering.count("fuzzy_dedupe_merges" if resolution.way == "fuzzy" else "alias_dedup_merged")
+            self.builder.count("fuzzy_dedupe_merges" if resolution.way == "fuzzy" else "alias_dedup_merged")
             self.ended[own] = resolution.page
             return
         proposed = self.merger.rulings.titled(key, proposed)
@@ -142,12 +142,12 @@ class _Pass:
         """Record a rollup: its present children, and the proposed ones that are verified and in no other section."""
         page = self._page(proposed.page)
         if page is None:
-            self.gathering.reject("unknown_page", proposed.page.path)
+            self.builder.reject("unknown_page", proposed.page.path)
             return
         if not proposed.children:
             if proposed.is_whole:
                 return
-            self.gathering.reject("rollup_without_children", page.key.path)
+            self.builder.reject("rollup_without_children", page.key.path)
             return
         named = writing.section_slug(proposed.section_slug)
         slug = named or writing.section_slug(proposed.heading) or "related_entities"
@@ -155,7 +155,7 @@ class _Pass:
         if proposed.is_whole:
             standing = self.rollups.get((page.key, slug), standing)
         if standing is not None and standing.aggregation is None:
-            self.gathering.reject("section_is_no_rollup", f"{page.key.path}#{slug}")
+            self.builder.reject("section_is_no_rollup", f"{page.key.path}#{slug}")
             return
         known = standing.aggregation if standing and standing.aggregation else self._left(page.key, slug)
         if known.promoted_page is not None and self._page(known.promoted_page) is not None:
@@ -181,13 +181,13 @@ class _Pass:
         for key in dict.fromkeys(proposed.children):
             child = self.merger.pages.get(key)
             if child is None or not child.is_active:
-                self.gathering.reject("unknown_child", key.path)
+                self.builder.reject("unknown_child", key.path)
             elif key in above:
-                self.gathering.reject("child_is_ancestor", key.path)
+                self.builder.reject("child_is_ancestor", key.path)
             elif not shows(child, required):
-                self.gathering.reject("child_without_evidence", f"{page.key.path} {key.path}")
+                self.builder.reject("child_without_evidence", f"{page.key.path} {key.path}")
             elif key in claimed:
-                self.gathering.reject("child_claimed", f"{page.key.path} {key.path}")
+                self.builder.reject("child_claimed", f"{page.key.path} {key.path}")
             else:
                 taken.append(key)
         return taken
@@ -202,7 +202,7 @@ class _Pass:
                 kept = tuple(key for key in planned.children if self._still(key, required))
                 self.rollups[page.key, section.slug] = replace(planned, children=kept)
         for key in [key for key in self.hubs if self._count(key) < MIN_CHILDREN]:
-            self.gathering.reject("hub_with_few_children", key.path)
+            self.builder.reject("hub_with_few_children", key.path)
             del self.hubs[key]
             self.rollups = {place: one for place, one in self.rollups.items() if place[0] != key}
         self.rollups = {place: self._rendered(one) for place, one in sorted(self.rollups.items())}
@@ -256,7 +256,7 @@ class _Pass:
         slug = writing.section_slug(proposed.section_slug)
         standing = self._standing(page, slug) if page else None
         if page is None or standing is None or standing.aggregation is None:
-            self.gathering.reject("unknown_section", f"{proposed.page.path}#{proposed.section_slug}")
+            self.builder.reject("unknown_section", f"{proposed.page.path}#{proposed.section_slug}")
             return
         section = self.rollups.get((page.key, slug), standing)
         now = section.aggregation or standing.aggregation
@@ -264,7 +264,7 @@ class _Pass:
             standing.aggregation.promotion_status is not PromotionStatus.CANDIDATE
             or now.promotion_score < promotion.PROMOTE_READY
         ):
-            self.gathering.reject("section_not_ready", f"{page.key.path}#{slug}")
+            self.builder.reject("section_not_ready", f"{page.key.path}#{slug}")
             return
         key = self.merger.key_of(proposed.new_page)
         if (
@@ -273,7 +273,7 @@ class _Pass:
             or self._is_there(key, proposed.new_page.title)
             or key in self._ancestors(page.key)
         ):
-            self.gathering.reject("promoted_page_exists" if key else "page_without_name", proposed.new_page.title)
+            self.builder.reject("promoted_page_exists" if key else "page_without_name", proposed.new_page.title)
             return
         child = self._promoted_page(key, proposed, section)
         self.promoted.append((page.key, child))
@@ -282,7 +282,7 @@ class _Pass:
         )
         done = replace(now, promotion_status=PromotionStatus.PROMOTED, promoted_page=key)
         self.rollups[page.key, slug] = replace(section, body_md=body, children=(), aggregation=done)
-        self.gathering.count("sections_promoted")
+        self.builder.count("sections_promoted")
 
     def _is_there(self, key: PageKey, title: str) -> bool:
         """Return whether a topic has the key or the title, or this pass already creates it."""
@@ -305,23 +305,23 @@ class _Pass:
             sections = tuple(
                 part for place, one in self.rollups.items() if place[0] == key for part in self._parts(one)
             )
-            self.gathering.items.append(CreatePage(replace(hub, sections=sections)))
-            self.gathering.count("hubs_created")
+            self.builder.items.append(CreatePage(replace(hub, sections=sections)))
+            self.builder.count("hubs_created")
         for parent, child in self.promoted:
-            self.gathering.items.append(CreatePage(replace(child, sections=self._parts(child.sections[0]))))
-            self.gathering.items.append(SetParent(child.key, parent))
+            self.builder.items.append(CreatePage(replace(child, sections=self._parts(child.sections[0]))))
+            self.builder.items.append(SetParent(child.key, parent))
             self._link(child.key, child.sections[0], None)
         for (key, _), section in self.rollups.items():
             standing = None if key in self.hubs else self._standing(self.merger.pages[key], section.slug)
             if key not in self.hubs and section != standing:
-                self.gathering.add(self._written(key, section))
-                self.gathering.count("parent_sections_updated")
+                self.builder.add(self._written(key, section))
+                self.builder.count("parent_sections_updated")
             self._link(key, section, standing)
 
     def drop(self) -> None:
         """Delete the hubs that had lists alone and have no member left, unless an operator named them."""
         pages = [page for page in self.view.pages if page.key not in self.merger.rulings.pages]
-        self.gathering.items.extend(map(DeletePage, bare(pages, self.rollups)))
+        self.builder.items.extend(map(DeletePage, bare(pages, self.rollups)))
 
     def _parts(self, section: Section) -> tuple[Section, ...]:
         return rollup.parts(section, self.merger.pages)
@@ -338,30 +338,30 @@ class _Pass:
     def _link(self, page: PageKey, section: Section, standing: Section | None) -> None:
         before = rollup.rolled_up(page, standing) if standing else ()
         links = rollup.rolled_up(page, section)
-        self.gathering.add(link for link in links if link not in before)
-        self.gathering.add(DropLink(link) for link in before if link not in links)
+        self.builder.add(link for link in links if link not in before)
+        self.builder.add(DropLink(link) for link in before if link not in links)
 
     def link(self, proposed: Iterable[ProposedLink]) -> None:
         """Collect the links between pages that exist or are being created; reject others."""
-        made = {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
+        made = {item.page.key for item in self.builder.items if isinstance(item, CreatePage)}
         active = made | {key for key, page in self.merger.pages.items() if page.is_active}
         for one in dict.fromkeys(proposed):
             source, target = self.ended.get(one.source, one.source), self.ended.get(one.target, one.target)
             if source == target or not {source, target} <= active:
                 reason = "link_to_itself" if source == target else "link_to_unknown_page"
-                self.gathering.reject(reason, f"{source.path} {target.path}")
+                self.builder.reject(reason, f"{source.path} {target.path}")
                 continue
             context = markdown.one_line(one.context)[: naming.QUOTE_CHARS]
-            self.gathering.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
+            self.builder.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
 
     def score_hubs(self) -> None:
         """Collect the scoring of every changed page, every page of the view, and every new or newly linked page, at the end."""
         touched = {*self.view.changed, *(page.key for page in self.view.pages)}
-        touched |= {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
-        touched |= {item.target for item in self.gathering.items if isinstance(item, WriteLink)}
-        touched |= {item.link.target for item in self.gathering.items if isinstance(item, DropLink)}
+        touched |= {item.page.key for item in self.builder.items if isinstance(item, CreatePage)}
+        touched |= {item.target for item in self.builder.items if isinstance(item, WriteLink)}
+        touched |= {item.link.target for item in self.builder.items if isinstance(item, DropLink)}
         if touched:
-            self.gathering.items.append(ScoreHubs(tuple(sorted(touched))))
+            self.builder.items.append(ScoreHubs(tuple(sorted(touched))))
 
     def _page(self, key: PageKey) -> Page | None:
         found = self.ended.get(key, key)

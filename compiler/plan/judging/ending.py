@@ -13,7 +13,7 @@ from datetime import datetime
 from compiler.plan import bounds
 from compiler.plan.citing import UNKNOWN_MEMORY, Citable, source_of
 from compiler.plan.contract import BatchMemory, EndMemory
-from compiler.plan.decision_builder import Gathering
+from compiler.plan.decision_builder import DecisionBuilder
 from compiler.plan.proposal import ProposedEnd
 from compiler.plan.text.change import shares_content
 
@@ -30,7 +30,7 @@ class EndStanding:
     text_hash: bytes
 
 
-def judge(proposed: Sequence[ProposedEnd], citable: Citable, gathering: Gathering) -> None:
+def judge(proposed: Sequence[ProposedEnd], citable: Citable, builder: DecisionBuilder) -> None:
     """Collect the memories that end, each pair once, in order of their ids; reject the others one by one.
 
     Accepted are pairs of shown memories with a common word, where the newer one contains the quoted words. If the plan ends more
@@ -41,15 +41,15 @@ def judge(proposed: Sequence[ProposedEnd], citable: Citable, gathering: Gatherin
         refused, passage = _read(one, citable)
         pair = (one.memory_id, one.superseded_id)
         if refused:
-            gathering.reject(refused, " ".join(pair))
+            builder.reject(refused, " ".join(pair))
             continue
         newer, older = (source_of(citable.memories[memory_id]) for memory_id in pair)
         accepted.setdefault(pair, EndMemory(newer, older, one.reason, passage))
     if len(proposed) > _MOST_READ or len({older_id for _, older_id in accepted}) > bounds.ENDS:
         for pair in sorted(accepted):
-            gathering.reject("too_many_supersessions", " ".join(pair))
+            builder.reject("too_many_supersessions", " ".join(pair))
         return
-    gathering.add(accepted[pair] for pair in sorted(accepted))
+    builder.add(accepted[pair] for pair in sorted(accepted))
 
 
 def refusal(

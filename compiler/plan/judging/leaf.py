@@ -30,7 +30,7 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
-from compiler.plan.decision_builder import Gathering
+from compiler.plan.decision_builder import DecisionBuilder
 from compiler.plan.edge_types import SOLE_TYPES, TypedEdge, first_moment
 from compiler.plan.judging import ending, writing
 from compiler.plan.judging.duplicate_sentences import once
@@ -61,11 +61,11 @@ def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer:
     leaf.hold(proposal.mentions)
     leaf.settle()
     leaf.link(proposal.links)
-    ending.judge(proposal.ends, leaf.citable, leaf.gathering)
+    ending.judge(proposal.ends, leaf.citable, leaf.builder)
     for foreign in ("rollups", "section_promotions"):
         if getattr(proposal, foreign):
-            leaf.gathering.reject("not_of_this_pass", foreign)
-    return leaf.gathering.decision()
+            leaf.builder.reject("not_of_this_pass", foreign)
+    return leaf.builder.decision()
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class _Leaf:
     mentions: tuple[Mention, ...]
     planned: PlannedPages
     known: Vocabulary | None = None
-    gathering: Gathering = field(default_factory=Gathering)
+    builder: DecisionBuilder = field(default_factory=DecisionBuilder)
     updates: dict[PageKey, list[PageUpdate]] = field(default_factory=dict)
     fresh: list[tuple[PageKey, PageKey, ProposedPage]] = field(default_factory=list)
     new: dict[PageKey, ProposedPage] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class _Leaf:
         """Record an update of a page that was shown."""
         page = self.merger.pages.get(update.page)
         if page is None or not page.is_active:
-            self.gathering.reject("unknown_page", update.page.path)
+            self.builder.reject("unknown_page", update.page.path)
             return
         self.updates.setdefault(update.page, []).append(update)
 
@@ -99,11 +99,11 @@ class _Leaf:
         page = located(proposed, self.citable)
         key, own = self.merger.key_of(page), proposed_key(page)
         if key is None or own is None:
-            self.gathering.reject("page_without_name", proposed.title)
+            self.builder.reject("page_without_name", proposed.title)
             return
         there = self.merger.resolve(page)
         if there is not None:
-            self.gathering.count(_COUNTED_AS[there.way])
+            self.builder.count(_COUNTED_AS[there.way])
             self.updates.setdefault(there.page, []).append(_as_update(page, there.page))
             self.ended[own] = there.page
             return
@@ -115,7 +115,7 @@ class _Leaf:
         for at, (own, key, page) in sorted(enumerate(self.fresh), key=lambda one: (-_words(one[1][2]), one[0])):
             twin = self._twin(key, page)
             if twin is not None:
-                self.gathering.count("twins_in_plan")
+                self.builder.count("twins_in_plan")
                 self.new[twin] = _joined(self.new[twin], page)
             else:
                 twin = self._free(key, page)
@@ -157,41 +157,41 @@ class _Leaf:
         together = tuple(updates)
         proposed_sections = writing.coalesced(one for update in together for one in update.sections)
         for section in writing.within_bound(page, once(page, proposed_sections, self.citable)):
-            written = writing.write(page, section, citable=self.citable, gathering=self.gathering)
+            written = writing.write(page, section, citable=self.citable, builder=self.builder)
             if written is not None:
-                self.gathering.items.append(WriteSection(page.key, written.section))
-                self.gathering.drafts.extend([written.draft] if written.draft else [])
+                self.builder.items.append(WriteSection(page.key, written.section))
+                self.builder.drafts.extend([written.draft] if written.draft else [])
         summary = next((update for update in together if update.summary and self.citable.cite(update.memory_ids)), None)
         if summary is not None and (summary.opens or not page.summary):
             standing = () if summary.opens else page.summary_sources
             sources = united(standing, self.citable.cite(summary.memory_ids))
-            self.gathering.items.append(WriteSummary(page.key, markdown.one_line(summary.summary), sources))
+            self.builder.items.append(WriteSummary(page.key, markdown.one_line(summary.summary), sources))
         cited = [one for update in together for one in update.memory_ids]
         cited += [one for update in together for section in update.sections for one in section.memory_ids]
         proposed = [alias for update in together for alias in update.aliases]
         names = naming.aliases(page, proposed, citable=self.citable, cited=cited)
-        self.gathering.add(WriteAlias(page.key, alias) for alias in names)
+        self.builder.add(WriteAlias(page.key, alias) for alias in names)
         proposed_tags = [tag for update in together for tag in (*update.tags, *self._type_tags(update))]
         proposed_tags += tags_at(page, (alias.name for alias in proposed), self.citable, cited)
         tags = naming.tags(page, proposed_tags, citable=self.citable)
-        self.gathering.add(WriteTag(page.key, tag) for tag in tags)
+        self.builder.add(WriteTag(page.key, tag) for tag in tags)
 
     def _create(self, key: PageKey, proposed: ProposedPage) -> None:
-        self.gathering.rejections.extend(self.citable.unknown(proposed.memory_ids))
+        self.builder.rejections.extend(self.citable.unknown(proposed.memory_ids))
         there = self.merger.pages.get(key) or Page(
             key, markdown.one_line(proposed.title)[: markdown.MAX_NAME_CHARS], ""
         )
         page = self.merger.rulings.named(_returned(there))
         sections = {section.slug: section for section in page.sections}
         for one in writing.within_bound(page, once(page, writing.coalesced(proposed.sections), self.citable)):
-            written = writing.write(page, one, citable=self.citable, gathering=self.gathering)
+            written = writing.write(page, one, citable=self.citable, builder=self.builder)
             if written is not None:
                 sections[one.slug] = written.section
-                self.gathering.proposed.extend([written.draft] if written.draft else [])
+                self.builder.proposed.extend([written.draft] if written.draft else [])
         proof = self.citable.cite(proposed.memory_ids)
         summary = markdown.one_line(proposed.summary) if proof else ""
         if not sections and not summary:
-            self.gathering.reject("page_without_sources", key.path)
+            self.builder.reject("page_without_sources", key.path)
             self.ended = {name: end for name, end in self.ended.items() if end != key}
             return
         cited = [*proposed.memory_ids, *(one for section in proposed.sections for one in section.memory_ids)]
@@ -208,7 +208,7 @@ class _Leaf:
                 page, naming.tags(page, (*proposed.tags, *self._type_tags(proposed)), citable=self.citable)
             ),
         )
-        self.gathering.items.append(CreatePage(made))
+        self.builder.items.append(CreatePage(made))
 
     def _type_tags(self, one: PageUpdate | ProposedPage) -> tuple[ProposedName, ...]:
         """Return the tag for the entity type that a planner gives a page under an ontology, with all memories it cites."""
@@ -223,46 +223,46 @@ class _Leaf:
             name = markdown.one_line(one.alias)[: markdown.MAX_NAME_CHARS]
             key = markdown.alias_key(name)
             if not key or self.planned.knows(key) or self.merger.knows(key):
-                self.gathering.reject("mention_of_page" if key else "mention_without_name", one.alias)
+                self.builder.reject("mention_of_page" if key else "mention_without_name", one.alias)
                 continue
-            self.gathering.rejections.extend(self.citable.unknown(one.memory_ids))
+            self.builder.rejections.extend(self.citable.unknown(one.memory_ids))
             seen = tuple(_sighting(name, memory) for memory in self.citable.texts(one.memory_ids))
             if not seen:
-                self.gathering.reject("mention_without_sources", one.alias)
+                self.builder.reject("mention_without_sources", one.alias)
                 continue
             first = held.get(key) or Mention(key, name, one.suggested_type)
             held[key] = replace(first, sightings=tuple(dict.fromkeys((*first.sightings, *seen))))
-        self.gathering.add(HoldMention(held[key]) for key in sorted(held))
+        self.builder.add(HoldMention(held[key]) for key in sorted(held))
 
     def settle(self) -> None:
         """Collect the shown mentions whose name a page of this decision has."""
         named = {
             alias.key: item.page.key
-            for item in self.gathering.items
+            for item in self.builder.items
             if isinstance(item, CreatePage)
             for alias in item.page.aliases
         }
-        named |= {item.alias.key: item.page for item in self.gathering.items if isinstance(item, WriteAlias)}
+        named |= {item.alias.key: item.page for item in self.builder.items if isinstance(item, WriteAlias)}
         known = sorted({mention.key for mention in self.mentions})
         found = [(key, named.get(key) or self.merger.page_of(key)) for key in known]
-        self.gathering.add(SettleMention(key, page) for key, page in found if page is not None)
+        self.builder.add(SettleMention(key, page) for key, page in found if page is not None)
 
     def link(self, proposed: Iterable[ProposedLink]) -> None:
         """Collect the links between pages that exist or are being created; reject others."""
-        made = {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
+        made = {item.page.key for item in self.builder.items if isinstance(item, CreatePage)}
         there = made | {key for key, page in self.merger.pages.items() if page.is_active}
         seen = set()
         for one in proposed:
             source, target = self.ended.get(one.source, one.source), self.ended.get(one.target, one.target)
             if source not in there or target not in there or source == target:
-                self.gathering.reject(
+                self.builder.reject(
                     "link_to_itself" if source == target else "link_to_unknown_page", f"{source.path} {target.path}"
                 )
                 continue
             if (source, target) not in seen:
                 seen.add((source, target))
                 context = markdown.one_line(one.context)[: naming.QUOTE_CHARS]
-                self.gathering.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
+                self.builder.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
             if one.edge_type:
                 self._type(one, source, target)
 
@@ -270,11 +270,11 @@ class _Leaf:
         """Collect a typed edge, with each cited memory as evidence; an unknown type stays an untyped link."""
         edge_type = proposed_type(one.edge_type, self.known)
         if not edge_type:
-            self.gathering.reject("unknown_edge_type", one.edge_type)
+            self.builder.reject("unknown_edge_type", one.edge_type)
             return
         cited = self.citable.texts(one.memory_ids)
         if not cited:
-            self.gathering.reject("edge_without_sources", f"{source.path} {edge_type} {target.path}")
+            self.builder.reject("edge_without_sources", f"{source.path} {edge_type} {target.path}")
         since, until = first_moment(one.since), first_moment(one.until)
         if since is not None and until is not None and until <= since:
             until = None
@@ -288,7 +288,7 @@ class _Leaf:
                 one.until if until else "",
                 is_sole=edge_type in SOLE_TYPES and until is None,
             )
-            self.gathering.items.append(
+            self.builder.items.append(
                 WriteLink(
                     source,
                     target,

@@ -25,7 +25,7 @@ from compiler.plan.contract import (
     ScoreHubs,
     WriteLink,
 )
-from compiler.plan.decision_builder import Gathering
+from compiler.plan.decision_builder import DecisionBuilder
 from compiler.plan.edges.statements import may_state
 from compiler.plan.edges.typed import typed_edges
 from compiler.plan.judging.parents import from_memories
@@ -62,15 +62,15 @@ def to_parents(
     naming: Naming = UNNAMED,
 ) -> PlanDecision:
     """Return only the links to hubs and typed edges, as in `emit`, and the scoring of the hubs; the counters are separate."""
-    gathering = Gathering()
+    builder = DecisionBuilder()
     every = tuple(memories)
-    found = tuple(_to_parents(every, fed, parents, gathering))
-    gathering.add(found)
-    gathering.count("deterministic_edges", len(found))
-    gathering.add(_typed(every, parents, naming, gathering))
+    found = tuple(_to_parents(every, fed, parents, builder))
+    builder.add(found)
+    builder.count("deterministic_edges", len(found))
+    builder.add(_typed(every, parents, naming, builder))
     if found:
-        gathering.items.append(ScoreHubs(tuple(sorted({link.target for link in found}))))
-    decision = gathering.decision()
+        builder.items.append(ScoreHubs(tuple(sorted({link.target for link in found}))))
+    decision = builder.decision()
     return replace(decision, counters={f"after_hubs_{name}": count for name, count in decision.counters.items()})
 
 
@@ -87,34 +87,34 @@ def emit(
     the named pages after the batch. `standing` are present links of these memories; those not found again are dropped.
     """
     every = tuple(memories)
-    gathering = Gathering()
-    for link in _to_parents(every, fed, parents, gathering):
-        gathering.items.append(link)
-        gathering.count("deterministic_edges")
+    builder = DecisionBuilder()
+    for link in _to_parents(every, fed, parents, builder):
+        builder.items.append(link)
+        builder.count("deterministic_edges")
     paired: dict[WriteLink, None] = {}
     for memory in every:
-        pairs = list(_pairs(fed.get(memory.memory_id, ()), gathering))
-        gathering.count("co_mention_edges", len(pairs))
+        pairs = list(_pairs(fed.get(memory.memory_id, ()), builder))
+        builder.count("co_mention_edges", len(pairs))
         paired.update((_co_mention(source, target, memory), None) for source, target in pairs)
-    paired.update((link, None) for link in _typed(every, parents, naming, gathering))
+    paired.update((link, None) for link in _typed(every, parents, naming, builder))
     kept = {link.identity for link in paired}
-    gathering.add(DropLink(link) for link in standing if link.identity not in kept)
-    gathering.add(paired)
-    return gathering.decision()
+    builder.add(DropLink(link) for link in standing if link.identity not in kept)
+    builder.add(paired)
+    return builder.decision()
 
 
 def _typed(
     memories: Iterable[BatchMemory],
     parents: Mapping[str, PageKey],
     naming: Naming,
-    gathering: Gathering,
+    builder: DecisionBuilder,
 ) -> tuple[WriteLink, ...]:
     named = {
         memory_id: {page: naming.names[page] for page in sorted(pages) if page in naming.names}
         for memory_id, pages in naming.about.items()
     }
     found = tuple(dict.fromkeys(typed_edges(memories, named, parents)))
-    gathering.count("typed_edges", len(found))
+    builder.count("typed_edges", len(found))
     return found
 
 
@@ -149,29 +149,29 @@ def _to_parents(
     memories: tuple[BatchMemory, ...],
     fed: Mapping[str, Iterable[PageKey]],
     parents: Mapping[str, PageKey],
-    gathering: Gathering,
+    builder: DecisionBuilder,
 ) -> Iterator[WriteLink]:
     for hub in _hubs(memories):
-        gathering.count("deterministic_candidates")
+        builder.count("deterministic_candidates")
         parent = parents.get(fold(hub.title))
         if parent is None:
             continue
-        gathering.count("deterministic_parents_found")
+        builder.count("deterministic_parents_found")
         for memory_id in hub.memory_ids:
             leaves = sorted(
                 {page for page in fed.get(memory_id, ()) if page.type is PageType.ENTITY and page != parent}
             )
-            gathering.count("deterministic_leaves_found", len(leaves))
+            builder.count("deterministic_leaves_found", len(leaves))
             context = f"deterministic:{hub.kind}:{hub.slug}"
             for leaf in leaves:
                 yield WriteLink(leaf, parent, LinkKind.REFERENCE, LinkOrigin.DETERMINISTIC, context, memory_id)
 
 
-def _pairs(pages: Iterable[PageKey], gathering: Gathering) -> Iterator[tuple[PageKey, PageKey]]:
+def _pairs(pages: Iterable[PageKey], builder: DecisionBuilder) -> Iterator[tuple[PageKey, PageKey]]:
     """Yield the pairs of a memory's entity pages in both directions, by slug: at most ten links, always both directions."""
     entities = sorted({page for page in pages if page.type is PageType.ENTITY}, key=lambda page: (page.slug, page.type))
     if len(entities) > 1:
-        gathering.count("co_mention_memories")
+        builder.count("co_mention_memories")
     for one, other in list(combinations(entities, 2))[: MAX_CO_MENTIONS // 2]:
         yield one, other
         yield other, one

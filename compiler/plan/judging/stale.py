@@ -38,7 +38,7 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
-from compiler.plan.decision_builder import Gathering
+from compiler.plan.decision_builder import DecisionBuilder
 from compiler.plan.facts import past
 from compiler.plan.judging import departing
 from compiler.plan.judging.duplicate_sentences import Lines, elsewhere
@@ -66,9 +66,9 @@ def decide(view: StaleView, *, is_quoting: bool = False) -> PlanDecision:
             stale.take_page(kept, is_new=page.key in ended)
     for mention in sorted(view.mentions, key=lambda mention: mention.key):
         stale.take_mention(mention)
-    stale.gathering.add(DropLink(link) for link in view.links)
-    stale.gathering.items[:] = departing.leave(stale.gathering.items, stale.standing, ended, faded=stale.faded)
-    return stale.gathering.decision()
+    stale.builder.add(DropLink(link) for link in view.links)
+    stale.builder.items[:] = departing.leave(stale.builder.items, stale.standing, ended, faded=stale.faded)
+    return stale.builder.decision()
 
 
 def emptied(view: StaleView, items: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -117,12 +117,12 @@ class _Stale:
     standing: dict[PageKey, Page]
     is_quoting: bool = False
     faded: set[PageKey] = field(default_factory=set)
-    gathering: Gathering = field(default_factory=Gathering)
+    builder: DecisionBuilder = field(default_factory=DecisionBuilder)
 
     def take_page(self, page: Page, *, is_new: bool) -> None:
         """Collect the changes of the parts of a page that cite a stale memory, and its removal if nothing is left."""
         if is_new:
-            self.gathering.items.append(CreatePage(page))
+            self.builder.items.append(CreatePage(page))
         left = [self._section(page, section) for section in page.sections]
         has_summary = self._summary(page)
         for alias in page.aliases:
@@ -133,16 +133,16 @@ class _Stale:
                     kept = departing.witnesses(self.view, page) or self._present(alias.sources)
                 elif not kept and alias.key in markdown.alias_keys(known_as(page)):
                     kept = self._present(alias.sources)
-                self.gathering.items.append(WriteAlias(page.key, replace(alias, sources=tuple(map(source_of, kept)))))
+                self.builder.items.append(WriteAlias(page.key, replace(alias, sources=tuple(map(source_of, kept)))))
         for tag in page.tags:
             if self._is_stale(tag.sources):
                 tagged = tuple(one for one in self._speaking(page, tag.sources) if tag.name in tag_names(one))
-                self.gathering.items.append(WriteTag(page.key, replace(tag, sources=tuple(map(source_of, tagged)))))
+                self.builder.items.append(WriteTag(page.key, replace(tag, sources=tuple(map(source_of, tagged)))))
         summary = "" if page.key in self.faded else page.summary
         self.standing[page.key] = replace(page, summary=summary, sections=tuple(one for one in left if one is not None))
         if not any(left) and not has_summary and page.is_active:
-            self.gathering.items.append(ArchivePage(page.key))
-            self.gathering.count("pages_emptied")
+            self.builder.items.append(ArchivePage(page.key))
+            self.builder.count("pages_emptied")
 
     def _section(self, page: Page, section: Section) -> Section | None:
         """Collect the section's change; return the remaining section, still without its new text."""
@@ -154,21 +154,21 @@ class _Stale:
         sources = tuple(sorted(map(source_of, memories)))
         if section.aggregation is not None and memories:
             listing = self._listing(section, section.aggregation, memories, sources)
-            self.gathering.items.append(WriteSection(page.key, listing))
+            self.builder.items.append(WriteSection(page.key, listing))
             return listing
         if not memories:
-            self.gathering.items.append(RemoveSection(page.key, section.slug))
-            self.gathering.add(map(DropLink, rolled_up(page.key, section)))
-            self.gathering.count("sections_emptied")
+            self.builder.items.append(RemoveSection(page.key, section.slug))
+            self.builder.add(map(DropLink, rolled_up(page.key, section)))
+            self.builder.count("sections_emptied")
             return None
         rebuilt = replace(section, body_md="", sources=sources)
-        self.gathering.items.append(WriteSection(page.key, rebuilt))
+        self.builder.items.append(WriteSection(page.key, rebuilt))
         unchanged = (one for one in memories if one.memory_id not in self.view.changed)
         marked = past.supported_lines(section.body_md, unchanged)
         others = elsewhere(page, section.slug) if self.is_quoting else ()
         draft = Draft(page.key, page.title, rebuilt, "", memories, page_names(page), marked=marked, elsewhere=others)
-        self.gathering.drafts.append(draft)
-        self.gathering.count("sections_rebuilt")
+        self.builder.drafts.append(draft)
+        self.builder.count("sections_rebuilt")
         return rebuilt
 
     def _listing(
@@ -192,10 +192,10 @@ class _Stale:
         memories = memories or self._quoted(page, self._speaking(page, page.summary_sources))
         sources = tuple(sorted(map(source_of, memories)))
         self.faded.add(page.key)
-        self.gathering.items.append(WriteSummary(page.key, "", sources))
+        self.builder.items.append(WriteSummary(page.key, "", sources))
         if memories:
             rebuilt = Section(SUMMARY, "", "", sources)
-            self.gathering.drafts.append(Draft(page.key, page.title, rebuilt, "", memories, page_names(page)))
+            self.builder.drafts.append(Draft(page.key, page.title, rebuilt, "", memories, page_names(page)))
         return bool(memories)
 
     def _opening(self, page: Page) -> tuple[BatchMemory, ...]:
@@ -220,9 +220,9 @@ class _Stale:
             if memory is not None and self._names(mention.alias, memory):
                 kept.append(Sighting(source_of(memory), naming.quote(mention.alias, memory.text), memory.occurred_at))
             else:
-                self.gathering.items.append(DropSighting(mention.key, memory_id))
+                self.builder.items.append(DropSighting(mention.key, memory_id))
         if kept:
-            self.gathering.items.append(HoldMention(replace(mention, sightings=tuple(kept))))
+            self.builder.items.append(HoldMention(replace(mention, sightings=tuple(kept))))
 
     def _is_stale(self, sources: Iterable[CitedMemory]) -> bool:
         return any(one.memory_id in self.view.changed or one.memory_id in self.view.gone for one in sources)

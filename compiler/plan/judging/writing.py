@@ -12,7 +12,7 @@ from itertools import compress
 from compiler.plan import bounds
 from compiler.plan.citing import Citable, united
 from compiler.plan.contract import Draft, Page, Section
-from compiler.plan.decision_builder import Gathering
+from compiler.plan.decision_builder import DecisionBuilder
 from compiler.plan.facts import past
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text import change, markup
@@ -69,28 +69,28 @@ def section_slug(text: str) -> str:
     return slug(text)[:MAX_SECTION_SLUG_CHARS].strip("-").replace("-", "_")
 
 
-def write(page: Page, proposed: ProposedSection, *, citable: Citable, gathering: Gathering) -> Writing | None:
+def write(page: Page, proposed: ProposedSection, *, citable: Citable, builder: DecisionBuilder) -> Writing | None:
     """Return the section to write for a proposed one, None if nothing changes or it is rejected; rejections are collected."""
-    gathering.rejections.extend(citable.unknown(proposed.memory_ids))
+    builder.rejections.extend(citable.unknown(proposed.memory_ids))
     cited = citable.cite(proposed.memory_ids)
     body = markup.outside_code(proposed.body_md, strip_wikilinks).strip()
     standing = next((one for one in page.sections if one.slug == proposed.slug), None)
     if not cited or not body:
-        gathering.reject("section_without_sources" if body else "empty_section", f"{page.key.path}#{proposed.slug}")
+        builder.reject("section_without_sources" if body else "empty_section", f"{page.key.path}#{proposed.slug}")
         return None
     if standing is not None and standing.aggregation is not None:
-        gathering.reject("section_is_rollup", f"{page.key.path}#{proposed.slug}")
+        builder.reject("section_is_rollup", f"{page.key.path}#{proposed.slug}")
         return None
     texts = citable.texts(proposed.memory_ids)
     if not proposed.is_verbatim:
         strangers = change.are_unrelated(body, [one.text for one in texts])
-        gathering.count("citations_without_shared_content", sum(strangers))
+        builder.count("citations_without_shared_content", sum(strangers))
     sources = united(standing.sources if standing else (), cited)
     section = Section(proposed.slug, standing.heading if standing else proposed.heading, body, sources)
     if proposed.is_verbatim:
         return _added(section, standing, page)
     if standing is not None and not change.is_meaningful(past.split(standing.body_md)[0], body):
-        gathering.count("sections_skipped")
+        builder.count("sections_skipped")
         strangers = change.are_unrelated(standing.body_md, [one.text for one in texts])
         strangers_ids = {one.memory_id for one in compress(texts, strangers)}
         held = united(standing.sources, (one for one in cited if one.memory_id not in strangers_ids))

@@ -229,13 +229,7 @@ def fitness(sentence: str, keys: Collection[str], *, is_led: bool = False) -> in
         found -= 1 if not is_theme and (text.partition(" ")[0] in _SUBJECTLESS or _has_bare_it(said)) else 0
     elif text.partition(" ")[0] in _SUBJECTS:
         found -= 2  # `He asked his boss, Ana.` is about the person of the sentence before
-    found -= (
-        _DOUBT
-        if not is_theme and _is_doubtful(sentence)
-        else 2
-        if _REACTING.search(text) or _WISHING.match(text)
-        else 0
-    )
+    found -= _reserve(sentence, text, is_theme=is_theme)
     found -= 2 if speaker and asks(said) else 0
     found -= 2 if is_theme and speaker and _ANSWERING.match(text) and not any(map(is_verb, words)) else 0
     found -= 2 if speaks_to_other(words) or (speaker and not greeted(said).isdisjoint(keys)) else 0
@@ -272,6 +266,13 @@ def _introduces_another(sentence: str, keys: Collection[str]) -> bool:
     at = min((text.find(key) for key in keys if key in text), default=0)
     after = [one for one in others if text.find(one) > at]
     return any(definition(sentence, {one}) > _STATE for one in after)
+
+
+def _reserve(sentence: str, text: str, *, is_theme: bool) -> int:
+    """Return how much less a sentence suits because it asks, passes on hearsay, reacts or wishes."""
+    if not is_theme and _is_doubtful(sentence):
+        return _DOUBT
+    return 2 if _REACTING.search(text) or _WISHING.match(text) else 0
 
 
 def _is_doubtful(sentence: str) -> bool:

@@ -144,6 +144,8 @@ aunt auntie uncle miss doctor professor chef don dona dom doctora doutor doutora
 captain coach judge matron officer pastor rabbi sergeant sheriff detective lieutenant colonel kapitan pfarrer capitan capitao
 capitaine padre
 """
+_SHORT_TITLES = "dr dra prof rev revd capt sgt mr mrs ms"
+_TITLES = "sr sra srta hr fr mme ing"
 # Forms of address that are never a name alone.
 _HONORIFICS = """
 senhor senhora senor senora senorita frau herr madame mme monsieur mlle signor signora sr sra
@@ -246,28 +248,8 @@ PREDICATES = frozenset((_PREDICATES + _PERSONAL).split())
 PASTS = frozenset(_PASTS.split())
 INTERJECTIONS = frozenset(_INTERJECTIONS.split())
 NAMING = frozenset(_NAMING.split())
-TITLES = frozenset(
-    [
-        "dr",
-        "dra",
-        "prof",
-        "rev",
-        "revd",
-        "capt",
-        "sgt",
-        "mr",
-        "mrs",
-        "ms",
-        "sr",
-        "sra",
-        "srta",
-        "hr",
-        "fr",
-        "mme",
-        "ing",
-    ]
-)
-SHORT_TITLES = frozenset(["dr", "dra", "prof", "rev", "revd", "capt", "sgt", "mr", "mrs", "ms"])
+SHORT_TITLES = frozenset(_SHORT_TITLES.split())
+TITLES = SHORT_TITLES | frozenset(_TITLES.split())
 HONORIFICS = frozenset(_HONORIFICS.split())
 # Forms of address after a name: `Aoki-san`.
 HONOURED = "san|kun|chan|sama|sensei"

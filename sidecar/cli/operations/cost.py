@@ -131,7 +131,7 @@ def _draw_budgets(answer: BudgetReport) -> Iterator[Any]:
                 one.name,
                 f"{one.covers} {one.ref}",
                 one.period,
-                drawing.limit(one.limit_usd),
+                drawing.dollars(one.limit_usd),
                 ", ".join(map(str, one.percents)),
             )
             for one in answer.budgets
@@ -139,7 +139,7 @@ def _draw_budgets(answer: BudgetReport) -> Iterator[Any]:
         empty="No budgets yet; set one with: sidecar budget set",
     )
     for alert in answer.alerts:
-        spent = f"${alert.spent_usd:,.4f} of {drawing.limit(alert.limit_usd)}"
+        spent = f"${alert.spent_usd:,.4f} of {drawing.dollars(alert.limit_usd)}"
         yield f"{drawing.moment(alert.raise_time)} {alert.name}: {alert.percent} % is spent, {spent}"
 
 

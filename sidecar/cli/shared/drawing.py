@@ -252,7 +252,7 @@ def elsewhere(outcomes: Iterable[ForgottenElsewhere]) -> Iterator[str]:
         yield f"{one.service} ({one.backend}): {one.state}{count}{'; ' if one.detail else ''}{one.detail}"
 
 
-def limit(usd: float) -> str:
+def dollars(usd: float) -> str:
     """Return an amount to the cent, or to four digits if it is no whole number of cents."""
     return f"${usd:,.2f}" if round(usd, 2) == usd else f"${usd:,.4f}"
 

@@ -156,7 +156,7 @@ def test_tools_of_servers_that_do_not_answer_are_not_said_to_need_a_backend() ->
 
 @pytest.mark.parametrize(("usd", "shown_as"), [(1_250.0, "$1,250.00"), (0.5, "$0.50"), (0.0025, "$0.0025")])
 def test_limits_of_budgets_are_shown_to_the_cent_or_whole(usd: float, shown_as: str) -> None:
-    assert drawing.limit(usd) == shown_as
+    assert drawing.dollars(usd) == shown_as
 
 
 def test_stored_text_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sidecar.runtime.supervisor import kinds_of, pause_after
+from sidecar.runtime.supervisor import error_names, pause_after
 
 
 def test_restart_pauses_double_up_to_half_a_minute() -> None:
@@ -19,5 +19,5 @@ def test_task_that_ran_long_restarts_at_once_despite_earlier_failures() -> None:
 
 def test_failure_of_concurrent_work_is_named_by_its_errors() -> None:
     inner = ExceptionGroup("two", [OSError("gone"), OSError("gone too")])
-    assert kinds_of(ExceptionGroup("all", [inner, ValueError("odd")])) == "OSError, ValueError"
-    assert kinds_of(OSError("gone")) == "OSError"
+    assert error_names(ExceptionGroup("all", [inner, ValueError("odd")])) == "OSError, ValueError"
+    assert error_names(OSError("gone")) == "OSError"

@@ -10,7 +10,7 @@ from compiler.plan import bounds
 from compiler.plan.batch import LeafBatch
 from compiler.plan.citing import citable, source_of
 from compiler.plan.contract import BatchMemory, CitedMemory, EndMemory, EndReason, Page, PageKey, PageType, Section
-from compiler.plan.decision_builder import Gathering
+from compiler.plan.decision_builder import DecisionBuilder
 from compiler.plan.facts.related_memories import MOST_SOUGHT, akin, sought
 from compiler.plan.judging import ending, validate
 from compiler.plan.judging.ending import EndStanding
@@ -31,9 +31,9 @@ NEW = memory("new", "Dale moved;  he lives\nby the Forest now.", 5)
 
 
 def judged(*proposed: ProposedEnd, batch: LeafBatch | None = None) -> tuple[list[object], list[str]]:
-    gathering = Gathering()
-    ending.judge(proposed, citable(batch or LeafBatch((NEW,), standing=(OLD,))), gathering)
-    return list(gathering.items), [one.reason for one in gathering.rejections]
+    builder = DecisionBuilder()
+    ending.judge(proposed, citable(batch or LeafBatch((NEW,), standing=(OLD,))), builder)
+    return list(builder.items), [one.reason for one in builder.rejections]
 
 
 @pytest.mark.parametrize(
