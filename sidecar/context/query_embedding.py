@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.embedding.answer_map import towards_answers
-from models.embedding.vector_parts import MINILM, MULTILINGUAL, WITH_MINILM, as_minilm, from_minilm, telling_part
+from models.embedding.neutral_sentences import vectors_of
+from models.embedding.vector_parts import MINILM, MULTILINGUAL, as_minilm, from_minilm, telling_part
 from models.errors import ModelsError
 from sidecar.context.ports import Meaning
 from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
@@ -26,7 +27,7 @@ from sidecar.turn.message.conversation import MOST_TURNS, in_thread, vector_in_t
 from sidecar.turn.message.leaning import may_lean
 from sidecar.turn.message.personal import personal_score
 from sidecar.turn.message.reading import Reading, read
-from sidecar.turn.ranking.likeness import SENTENCES, background, blindness, levels
+from sidecar.turn.ranking.likeness import background, blindness, levels
 from sidecar.turn.ranking.sensitivity import SENSITIVITY
 from sidecar.turn.ranking.worth import message_score
 from store.content import threads
@@ -41,7 +42,6 @@ Vector = NDArray[np.float64]
 
 EMBED_DEADLINE_S = 0.2
 _TEXTS_DEADLINE_S = 0.4
-_SENTENCES_DEADLINE_S = 120.0  # without these vectors private memories pass, so startup on a busy machine waits
 _SPEAKERS_DEADLINE_S, _EARLIER_DEADLINE_S = 0.1, 0.5
 _CACHE_S, _GRACE_S = 5.0, 600.0
 _STEP_DIVISOR = 4  # each step before the sources may take a quarter of the remaining time
@@ -104,7 +104,6 @@ class QueryReader:
         self._clock = clock
         self._leans = leans
         self.towards: Callable[[Sequence[Sequence[float]]], Vector] = towards_answers
-        self._sentences: Vector | None = None
         self._trouble = why_not if why_not == BROKEN else ""
         self._speakers: TtlCache[tuple[Scope, str], tuple[str, ...]] = TtlCache(
             self._read_speakers, for_s=_CACHE_S, grace_s=_GRACE_S, clock=clock
@@ -131,23 +130,6 @@ class QueryReader:
         return replace(
             understood, without_meaning="; ".join(filter(None, (understood.without_meaning, earlier.why_none)))
         )
-
-    async def prepare(self) -> None:
-        """Embed the neutral sentences of `likeness`, so that no turn has to wait for them."""
-        await self._sentence_vectors(self._clock() + _STEP_DIVISOR * _SENTENCES_DEADLINE_S)
-
-    async def _sentence_vectors(self, due_s: float) -> Vector | None:
-        """Return the vectors of the neutral sentences of `likeness`; None if they do not come in time."""
-        if self._embedder is None or self._embedder.embedder.name not in WITH_MINILM:
-            return None
-        if self._sentences is None:
-            try:
-                async with asyncio.timeout(self._within(_SENTENCES_DEADLINE_S, due_s)):
-                    vectors = await self._embedder.embedder.embed(SENTENCES)
-            except (TimeoutError, ModelsError):
-                return None
-            self._sentences = vectors.astype(np.float64)
-        return self._sentences
 
     async def vectors_of(self, texts: Sequence[str], *, due_s: float) -> dict[str, Vector]:
         """Return the vectors of the texts; empty if there is no embedder, or it does not answer in time."""
@@ -192,22 +174,18 @@ class QueryReader:
         minilm = as_minilm(name, table)
         if minilm is None:
             return Understood(reading, Meaning(no, literals))
-        vector, unknown = minilm[0].tolist(), 0.0
-        sentences = await self._sentence_vectors(due_s)
-        if sentences is not None:
-            minilm_sentences = as_minilm(name, sentences)
-            if minilm_sentences is not None:
-                unknown = blindness(message, background(minilm[:1], minilm_sentences)[0])
-            telling, blind = telling_part(name, table[:1])[0].tolist(), unknown if name == MINILM else 0.0
-            reading = replace(
-                reading,
-                background=background(table, sentences),
-                levels=levels(table, sentences) if name == MULTILINGUAL else (),
-                blind=blind,
-                personal=personal_score(reading, telling, name),
-                breadth=breadth(BREADTHS[name], telling, blind),
-                embedder=name,
-            )
+        vector, sentences = minilm[0].tolist(), vectors_of(name)
+        unknown = blindness(message, background(minilm[:1], vectors_of(MINILM))[0])
+        telling, blind = telling_part(name, table[:1])[0].tolist(), unknown if name == MINILM else 0.0
+        reading = replace(
+            reading,
+            background=background(table, sentences),
+            levels=levels(table, sentences) if name == MULTILINGUAL else (),
+            blind=blind,
+            personal=personal_score(reading, telling, name),
+            breadth=breadth(BREADTHS[name], telling, blind),
+            embedder=name,
+        )
         reading = replace(reading, score=message_score(message, vector, unknown), has_vector=True)
         room = MAX_PARTS - len(vectors)
         towards = self.towards(minilm[:room].tolist()) if room > 0 else np.zeros((0, 0))

@@ -198,7 +198,6 @@ async def _serving_deps(
     local = connected.local if deps.is_built_in else _none
     fan_out = FanOut(connected.sources, clock=clocks.steady_s, local=local)
     query_reader = _query_reader(deps, chosen)
-    await query_reader.prepare()
     turns = await _turns(deps, profiles, query_reader, fan_out)
     caches = TenantCaches(
         profiles,

@@ -36,12 +36,14 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
 WITH thread AS (
     SELECT token_count, turn_count FROM threads
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
-), last_user AS (  -- the current message may be stored already: it opens no exchange
+), last_user AS (
+    -- The current message may be stored already: it opens no exchange.
     SELECT position FROM turns
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND role = 'user'
         AND client_turn_id <> :client_turn_id AND NOT (text = '' AND parts = '[]')
     ORDER BY position DESC LIMIT 1
-), in_window AS (  -- a turn that begins before the window is left out
+), in_window AS (
+    -- A turn that begins before the window is left out.
     SELECT position + (tokens_through - o200k_tokens < (SELECT token_count FROM thread) - :window_tokens::bigint)::int
         AS position
     FROM turns

@@ -8,7 +8,7 @@ aiosql parses the files; calls go directly to the driver, because aiosql's own a
 The sign after the name gives the result. None: a list of rows. `^`: one row or None. `$`: one value or None.
 `!`: the number of affected rows. `<!`: the RETURNING row, or its value if it has one column. `*!`: nothing, run once
 per row of values. `#`: nothing, a script without parameters. A parameter that the SQL casts to jsonb[] takes a list of
-JSON values.
+JSON values. A comment stands on a line of its own, because aiosql would read parameters in any other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from aiosql.types import QueryDatum
 from aiosql.types import SQLOperationType as Operation
 from aiosql.utils import SQLParseException
 
-from store.db import statements
 from store.errors import QueryFileInvalid
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
+_COMMENT_IN_CODE = re.compile(r"^[ \t]*+(?!--)[^\n]*?(?:--|/\*)", re.MULTILINE)
 _JSON_ARRAY = re.compile(r"\$(\d+)::jsonb?\[\]")
 Call: TypeAlias = Callable[..., Awaitable[Any]]
 V = TypeVar("V")
@@ -92,9 +92,12 @@ def all_queries() -> tuple[Query, ...]:
 def read(twin: Path) -> tuple[Query, ...]:
     """Return the queries of one file, in order. Raises QueryFileInvalid with the file and the place."""
     try:
-        text = statements.without_inline_comments(twin.read_text(encoding="utf-8"))
+        text = twin.read_text(encoding="utf-8")
+        if misplaced := _COMMENT_IN_CODE.search(text):
+            line = text.count("\n", 0, misplaced.end()) + 1
+            raise QueryFileInvalid(f"{twin.name}: put the comment of line {line} on a line of its own, after --")
         found = _parse(text, twin)
-    except (OSError, UnicodeDecodeError, statements.Unterminated, SQLParseException) as error:
+    except (OSError, UnicodeDecodeError, SQLParseException) as error:
         raise QueryFileInvalid(f"{twin.name}: {error}") from error
     names = [query.name for query in found]
     if twice := {name for name in names if names.count(name) > 1}:

@@ -1,4 +1,4 @@
-"""Tokenizes SQL as Postgres' lexer does, far enough to split it into statements and to remove comments.
+"""Tokenizes SQL as Postgres' lexer does, far enough to split it into statements.
 
 Pure: text in, text out. It handles quotes, dollar quotes, comments and routine bodies, but no further grammar.
 Rules: PostgreSQL manual, "Lexical Structure"; for routine bodies the word counting of psql's own splitter.
@@ -82,21 +82,6 @@ def split(text: str) -> tuple[Statement, ...]:
         cutter = _Cutter()
     found.extend(cutter.statement(text))
     return tuple(found)
-
-
-def without_inline_comments(text: str) -> str:
-    """Return the text without block comments and without line comments that follow code on their line.
-
-    Line comments on a line of their own are kept: they hold the names of queries. Raises Unterminated.
-    """
-    kept: list[str] = []
-    line_is_empty = True
-    for token in tokens(text):
-        piece = text[token.start : token.end]
-        inline = token.kind == "block" or (token.kind == "comment" and not line_is_empty)
-        kept.append(" " if inline else piece)
-        line_is_empty = not piece.rpartition("\n")[2].strip() and (line_is_empty or "\n" in piece)
-    return "".join(kept)
 
 
 def _end(text: str, match: re.Match[str], kind: str) -> int:

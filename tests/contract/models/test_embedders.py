@@ -19,9 +19,9 @@ import pytest
 from models.embedding.embedder import QUESTION_TEXTS, Embedder, Encoder, LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
 from models.embedding.multilingual import CENTRE_FILE, QUESTION_PREFIX, Multilingual
+from models.embedding.neutral_sentences import SENTENCES, vectors_of
 from models.embedding.vector_parts import MINILM_DIMENSIONS, MULTILINGUAL, as_minilm, from_minilm
 from models.errors import EmbedderClosed, EmbedderFailed, EmbedderUnusable
-from sidecar.turn.ranking.likeness import SENTENCES
 from tests.support.models.broken_files import alter_engine, alter_model
 from tests.support.places import ROOT
 from tests.support.waiting import next_round
@@ -119,6 +119,14 @@ async def test_vector_of_a_text_is_independent_of_its_batch(encoder: Encoder) ->
     assert np.allclose(one[0], many[0], atol=1e-5)
     alone.close()
     among.close()
+
+
+@pytest.mark.parametrize("built_in", ["real", *(["many"] if HAS_MANY else [])])
+def test_shipped_vectors_of_neutral_sentences_are_the_encoders_own(
+    built_in: str, request: pytest.FixtureRequest
+) -> None:
+    encoder: Encoder = request.getfixturevalue(built_in)
+    assert np.allclose(vectors_of(encoder.name), encoder.encode(SENTENCES), atol=1e-3)
 
 
 async def test_no_texts_yield_no_vectors(embedder: Embedder) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.db.statements import Unterminated, split, tokens, without_inline_comments
+from store.db.statements import Unterminated, split, tokens
 from tests.unit.store.test_statements import WHOLE_PIECES
 
 
@@ -46,16 +46,6 @@ def test_every_statement_is_in_the_text_at_its_line(text: str) -> None:
         assert statement.text.strip() == statement.text or not statement.text.isascii()
         rest = text.split("\n", statement.line - 1)[-1]
         assert statement.text in rest
-
-
-@given(st.one_of(SQL_LIKE_TEXT, st.text()))
-def test_removing_inline_comments_changes_nothing_else(text: str) -> None:
-    try:
-        before = split(text)
-    except Unterminated:
-        return
-    after = split(without_inline_comments(text))
-    assert len(after) == len(before)
 
 
 def test_long_and_hostile_text_is_read_without_backtracking() -> None:

@@ -15,8 +15,9 @@ PAGES = """
 -- Prose before the first query: it's ignored.
 -- name: read_page^
 -- The page; don't read :this.
-SELECT p.id::text, p.tags[1 : 2], '12:30:15' AS time, "odd:name"  -- why: it's :never a parameter
-FROM pages p /* nor :here */
+SELECT p.id::text, p.tags[1 : 2], '12:30:15' AS time, "odd:name"
+    -- why: it's :never a parameter
+FROM pages p
 WHERE tenant_id = :tenant_id::uuid AND id = ANY(:ids::uuid[]) AND parent IS DISTINCT FROM :tenant_id;
 
 -- name: advance_cursor!
@@ -90,7 +91,8 @@ def test_misspelt_query_name_raises_attribute_error_listing_the_names(tmp_path: 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("-- name: a\nSELECT 'open", "line 2"),
+        ("-- name: a\nSELECT 1\n  , 2 -- :two", "line 3"),
+        ("-- name: a\nSELECT 1 /* :two */", "line 2"),
         ("-- name: a b c\nSELECT 1", "invalid query name"),
         ("-- name: a\n-- prose only", "empty sql"),
         ("-- name: a\nSELECT 1;\n-- name: a\nSELECT 2;", "defined twice: a"),

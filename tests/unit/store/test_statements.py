@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from store.db.statements import Unterminated, split, without_inline_comments
+from store.db.statements import Unterminated, split
 from tests.support.each import each
 
 # Pieces that hold a semicolon where it separates nothing.
@@ -59,8 +59,3 @@ def test_statement_knows_its_first_line() -> None:
 def test_unclosed_quote_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(Unterminated, match=r"line 3"):
         split("SELECT 1;\n\n" + text)
-
-
-def test_lone_comment_lines_stay_and_inline_comments_are_removed() -> None:
-    text = "-- name: a\n  -- prose\nSELECT 1 -- it's :gone\n, '--' /* b\nc */, 2"
-    assert without_inline_comments(text) == "-- name: a\n  -- prose\nSELECT 1  \n, '--'  , 2"

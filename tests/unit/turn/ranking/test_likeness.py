@@ -16,6 +16,7 @@ from bench.training.fitting_worth import KNOWLEDGE, LIFE
 from bench.training.own_messages import own_questions
 from models.embedding.minilm import MiniLM
 from models.embedding.multilingual import QUESTION_PREFIX, Multilingual
+from models.embedding.neutral_sentences import SENTENCES
 from models.embedding.vector_parts import MINILM, MULTILINGUAL, WITH_MINILM
 from sidecar.turn.candidates import CandidateKind, Candidates, Features
 from sidecar.turn.evidence import of_shares
@@ -28,7 +29,6 @@ from sidecar.turn.ranking.judging import judge
 from sidecar.turn.ranking.likeness import (
     BARS,
     FEATURE,
-    SENTENCES,
     aloofness,
     background,
     blindness,
