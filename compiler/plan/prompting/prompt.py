@@ -24,7 +24,7 @@ from compiler.plan.text.markdown import first_sentence, one_line
 
 LEAF_VERSION = "leaf-3"
 SECTION_VERSION = "section-2"
-AGGREGATION_VERSION = "aggregation-2"
+AGGREGATION_VERSION = "aggregation-3"
 
 VERSIONS = (LEAF_VERSION, SECTION_VERSION, AGGREGATION_VERSION)
 
@@ -124,6 +124,7 @@ def aggregation(view: AggregationView) -> Prompt:
             "hubness": page.hubness_score,
             "tags": sorted(tag.name for tag in page.tags)[:TAGS_SHOWN],
             "inbound_links": view.inbound.get(page.key, 0),
+            "sections": [one.slug for one in page.sections if one.aggregation is None],
             "lists": [_list(one) for one in page.sections if one.aggregation is not None],
         }
         for handle, page in zip(handles.pages, pages, strict=True)

@@ -16,7 +16,7 @@ import pytest
 
 from sidecar.cli.root import inside, root
 from sidecar.client import Assembly, NewTurn, Sidecar
-from sidecar.client.knobs import OF_A_SOURCE, OF_A_TURN
+from sidecar.client.knobs import OF_A_SOURCE, OF_A_TURN, SOURCES
 from sidecar.context import ports
 from sidecar.http.console.desk import PLACES
 from sidecar.runtime.settings import Settings
@@ -50,6 +50,16 @@ def test_reference_describes_every_knob_of_a_turn() -> None:
     knobs = {*OF_A_TURN, *OF_A_SOURCE}
     described = set(re.findall(r"^\| `(\w+)` \| (?:none|`.+?`.*?) \| .{4,} \|$", REFERENCE, re.MULTILINE))
     assert knobs <= described, knobs - described
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=lambda path: path.name)
+def test_shown_knobs_of_sources_exist(document: Path) -> None:
+    shown = re.findall(
+        rf"(?<![\w/-])([\w.]*(?:{'|'.join(SOURCES)}|NAME)\.\w+)[=`]", document.read_text(encoding="utf-8")
+    )
+    known = {f"{source}.{knob}" for source in (*SOURCES, "NAME") for knob in OF_A_SOURCE}
+    files = (".md", ".png", ".proto", ".py", ".sql")
+    assert not {name for name in shown if not name.endswith(files)} - known
 
 
 @each("spend", Spend)

@@ -12,7 +12,7 @@ import pytest
 
 from compiler.plan import bounds
 from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence, ParentCandidate
-from compiler.plan.contract import Draft, Mention, PageKey, PageType, Sighting
+from compiler.plan.contract import Aggregation, Draft, Mention, PageKey, PageType, Sighting
 from compiler.plan.judging import validate
 from compiler.plan.names import lookup
 from compiler.plan.prompting import prompt, schema, splitting
@@ -117,6 +117,13 @@ def test_outside_text_cannot_open_a_part_of_a_prompt_or_a_turn(frame: str) -> No
 def test_aggregation_prompt_shows_handles_too() -> None:
     view = AggregationView((page("Uchi", section("Sushi.", ID)),), evidence={ID: MemoryEvidence(source(ID), START)})
     assert not UUID.search(prompt.aggregation(view).user)
+
+
+def test_aggregation_prompt_tells_the_lists_of_a_page_from_its_other_sections() -> None:
+    places = replace(section("- Uchi", "m1", name="places"), aggregation=Aggregation())
+    hub = page("Austin", section("A city.", "m1"), places, kind=PageType.TOPIC)
+    shown = json.loads(prompt.aggregation(AggregationView((hub,))).user.splitlines()[1])
+    assert (shown["sections"], [one["section"] for one in shown["lists"]]) == (["overview"], ["places"])
 
 
 def test_long_memory_is_split_into_pieces_that_cite_it_without_loss() -> None:
