@@ -14,6 +14,7 @@ from typing import Any
 import click
 import pytest
 
+from sidecar.backends.entries import BackendEntry
 from sidecar.cli.root import inside, root
 from sidecar.client import Assembly, NewTurn, Sidecar
 from sidecar.client.knobs import OF_A_SOURCE, OF_A_TURN, SOURCES
@@ -60,6 +61,14 @@ def test_shown_knobs_of_sources_exist(document: Path) -> None:
     known = {f"{source}.{knob}" for source in (*SOURCES, "NAME") for knob in OF_A_SOURCE}
     files = (".md", ".png", ".proto", ".py", ".sql")
     assert not {name for name in shown if not name.endswith(files)} - known
+
+
+@each("entry", BackendEntry.__subclasses__())
+def test_backends_guide_describes_every_key_of_the_entry(entry: type[BackendEntry]) -> None:
+    """Common keys and those that no example shows are in tables, the others in the entry's example or the text."""
+    guide = (ROOT / "docs" / "backends.md").read_text(encoding="utf-8")
+    described = set(re.findall(r"`(\w+)(?: = [^`]*)?`|^(\w+) = ", guide, re.MULTILINE))
+    assert {key.name for key in fields(entry)} <= {name for pair in described for name in pair}
 
 
 @each("spend", Spend)
