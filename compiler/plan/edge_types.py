@@ -23,6 +23,7 @@ SOLE_TYPES: Final = frozenset({"works_at", "married_to"})
 """Types of which a page has one edge at a time: a later statement of such an edge ends the earlier one."""
 
 _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
+_QUARTER = re.compile(r"(\d{4})-Q([1-4])", re.ASCII)
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -46,7 +47,10 @@ class TypedEdge:
 
 
 def first_moment(date: str) -> datetime | None:
-    """Return the first moment (UTC) of a day, month or year (YYYY-MM-DD, YYYY-MM or YYYY); None for any other text."""
+    """Return the first moment (UTC) of a day, month, quarter or year (YYYY-MM-DD, YYYY-MM, YYYY-Qn or YYYY), else None."""
+    quarter = _QUARTER.fullmatch(date)
+    if quarter is not None:
+        date = f"{quarter[1]}-{3 * int(quarter[2]) - 2:02}"
     if not _DATE.fullmatch(date):
         return None
     try:

@@ -22,7 +22,7 @@ from compiler.plan.prompting import schema, wording
 from compiler.plan.prompting.handles import Handles, number
 from compiler.plan.text.markdown import first_sentence, one_line
 
-LEAF_VERSION = "leaf-3"
+LEAF_VERSION = "leaf-4"
 SECTION_VERSION = "section-2"
 AGGREGATION_VERSION = "aggregation-3"
 

@@ -23,8 +23,8 @@ Rules
 - Texts are short, factual, in the language of the memories. No double square brackets. Write names of other
   pages in **bold**.
 - pageLinks: be generous, between shown pages and pages of this plan, by type and slug. Set edgeType only where a
-  memory says so plainly (Ana works at Helios), with source_refs; since and until as YYYY-MM-DD, YYYY-MM or YYYY where
-  it says when, else empty.
+  memory says so plainly (Ana works at Helios), with source_refs; since and until as YYYY-MM-DD, YYYY-MM, YYYY-Qn (a
+  quarter) or YYYY where it says when, else empty.
 - supersessions: only where one memory (newer_ref) plainly says that what another (older_ref), of MEMORIES or EARLIER, says
   holds no more: contradicted when the world changed (she moved away), corrected when it was wrong (not Friday,
   Saturday). quote: the newer memory's words that say so, copied. Never for a memory that only adds, repeats or is

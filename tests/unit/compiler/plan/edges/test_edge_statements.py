@@ -108,7 +108,9 @@ def test_date_is_read_to_its_first_moment() -> None:
     assert first_moment("2021") == datetime(2021, 1, 1, tzinfo=UTC)
     assert first_moment("2021-05") == datetime(2021, 5, 1, tzinfo=UTC)
     assert first_moment("2021-05-09") == datetime(2021, 5, 9, tzinfo=UTC)
-    assert [first_moment(one) for one in ("", "May", "2021-13", "0000", "2021-5", "20211")] == [None] * 6
+    assert first_moment("2024-Q3") == datetime(2024, 7, 1, tzinfo=UTC)
+    assert [first_moment(one) for one in ("", "2024-Q0", "2024-Q5", "May")] == [None] * 4
+    assert [first_moment(one) for one in ("2021-13", "0000", "2021-5", "20211")] == [None] * 4
 
 
 WRITTEN = {
