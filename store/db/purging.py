@@ -1,4 +1,4 @@
-"""Purges deleted rows from the database's files.
+"""Purges deleted rows from the database's files, on a Citus cluster those of every server.
 
 A deleted row's bytes stay in their page, in the indexes, in the log and in the planner's samples until something overwrites
 them. A purge rewrites the tables and removes the log's old files. Forgettings request it; it waits for
@@ -8,14 +8,15 @@ sessions that may still see the rows.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 import asyncpg
 
 from store.db import orphaned_files, queries
-from store.db.postgres import direct
+from store.db.postgres import direct, has_citus
+from store.db.purging_servers import ServersReport, purge_servers
 from store.db.queries import Connection
 from store.errors import driver_errors
 
@@ -28,7 +29,8 @@ _MOST_SEGMENTS = 200
 @dataclass(frozen=True, slots=True)
 class PurgeReport:
     """The result of a purge: requests settled and left, tables rewritten and in use, and steps refused to the role. Nothing was
-    done if another purge is running (`is_elsewhere`).
+    done if another purge is running (`is_elsewhere`). On a cluster, the tables are the coordinator's; `servers` are the others
+    that were purged, and `unpurged` those that were not, each with the reason.
     """
 
     settled: int = 0
@@ -37,6 +39,8 @@ class PurgeReport:
     busy: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     is_elsewhere: bool = False
+    servers: tuple[str, ...] = ()
+    unpurged: tuple[str, ...] = ()
 
 
 async def request(connection: Connection, *, now: datetime) -> None:
@@ -65,11 +69,20 @@ async def _purge(connection: Connection, pgdata: Path | None, *, is_forced: bool
     if not due and not is_forced:
         return PurgeReport(left=len(rows))
     await _sql.wait_briefly(connection)
+    others = await purge_servers(connection) if await has_citus(connection) else ServersReport()
+    if others.unpurged:
+        return PurgeReport(left=len(rows), unpurged=others.unpurged)
+    report = await _purge_here(connection, pgdata, waiting=len(rows), due=due)
+    return replace(report, refused=(*report.refused, *others.refused), servers=others.purged)
+
+
+async def _purge_here(connection: Connection, pgdata: Path | None, *, waiting: int, due: list[str]) -> PurgeReport:
+    """Purge the connection's server, and settle the due requests of all that wait."""
     tables = [row["table_name"] for row in await _sql.tables_with_texts(connection)]
     try:
         busy = [table for table in tables if not await _is_rewritten(connection, table)]
     except asyncpg.InsufficientPrivilegeError:
-        return PurgeReport(left=len(rows), refused=("tables",))
+        return PurgeReport(left=waiting, refused=("tables",))
     if not await _is_unseen(connection, str(await _sql.mark(connection))):
         busy.append("pg_statistic")
     refused, in_use = await _clear_rest(connection)
@@ -77,9 +90,9 @@ async def _purge(connection: Connection, pgdata: Path | None, *, is_forced: bool
     if pgdata and not await orphaned_files.empty(connection, pgdata):
         busy.append("pg_class")
     if busy:
-        return PurgeReport(0, len(rows), tuple(table for table in tables if table not in busy), tuple(busy), refused)
+        return PurgeReport(0, waiting, tuple(table for table in tables if table not in busy), tuple(busy), refused)
     await _sql.settle_requests(connection, requests=due)
-    return PurgeReport(len(due), len(rows) - len(due), tuple(tables), (), refused)
+    return PurgeReport(len(due), waiting - len(due), tuple(tables), (), refused)
 
 
 async def _is_rewritten(connection: Connection, table: str) -> bool:

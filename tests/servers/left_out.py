@@ -7,23 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_FILES = "it reads the files of the embedded server"
 _PLANS = "it reads the plans of a copy of one server's database"
 _PENDING = "a cluster has no pending lists of words; real_citus.py sees that every server's indexes have them at once"
 _EMBEDDED = "its subject is an embedded server, which it starts, stops or kills"
 _ADDRESS = "it changes parts of the address of the embedded server"
 _CATALOGUE = "it reads the catalogue, where a cluster has views of its own, and roles that log in"
 _ONE_SERVER = "it checks on one server what a cluster needs"
-_PURGE = "a purge rewrites the coordinator's tables alone (docs/scaling.md)"
+_LIMIT = "it limits and locks on the coordinator, which has none of the rows"
 
 LEFT_OUT = {
     "acceptance/process/test_fault_campaign.py": _EMBEDDED,
     "acceptance/process/test_lifecycle.py": _EMBEDDED,
     "acceptance/process/test_outages.py": _EMBEDDED,
-    "acceptance/services/test_canaries.py": _FILES,
     "integration/compiler/job/test_batches.py::test_search_index_has_no_pending_entries_after_a_job": _PENDING,
-    "integration/rpc/test_forgetting.py::test_purge_outlasts_the_time_limit_that_the_server_sets_for_statements": _PURGE,
-    "integration/rpc/test_forgetting.py::test_purge_waits_for_a_session_that_may_see_deleted_rows": _PURGE,
+    "integration/rpc/test_forgetting.py::test_purge_outlasts_the_time_limit_that_the_server_sets_for_statements": _LIMIT,
     "integration/store/db/test_database_errors.py::test_unreachable_server_is_a_clear_error": _ADDRESS,
     "integration/store/db/test_ordinary_users.py": _EMBEDDED,
     "integration/store/db/test_query_plans.py": _PLANS,

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -26,18 +27,29 @@ from store.db.distribution import distribute
 from store.db.migrate import migrate
 from store.db.placements import DISTRIBUTED
 from store.db.postgres import DatabaseRole, Pools, installation, scoped
+from store.db.purging import purge
 from store.db.queries import Connection, Query
 from store.errors import AccessRefused, ConstraintViolated, StoreError, UnstorableValue
 from store.scope import Scope, tenant_uuid
 from tests.servers import cluster
 from tests.support.compiler.compiling import engine_on, journal, write_and_compile
+from tests.support.databases import name_of
 from tests.support.places import ROOT
 from tests.support.served.site import Caller, ready, served
 from tests.support.served.turns import THREAD, assembled, fill, said
 from tests.support.store.arguments import SCOPE, arguments_of
+from tests.support.waiting import until
 
 # They ask one server's catalogues and files, or run as the owner of the schema.
-OF_THE_OWNER = {"distribution.sql", "migrate.sql", "notices.sql", "orphaned_files.sql", "purging.sql", "server.sql"}
+OF_THE_OWNER = {
+    "distribution.sql",
+    "migrate.sql",
+    "notices.sql",
+    "orphaned_files.sql",
+    "purging.sql",
+    "purging_servers.sql",
+    "server.sql",
+}
 OWNERS_QUERIES = {"add_key"}
 
 
@@ -214,6 +226,8 @@ async def test_a_lost_server_is_missed_by_its_own_tenants_alone_until_it_is_back
         async with stopped(cluster.at(database, "postgres", host, int(port))):
             assert not await answered(callers[its_tenant])
             assert await answered(callers[other])
+            report = await purge(database, is_forced=True)
+            assert ([one.partition(": ")[0] for one in report.unpurged], report.servers) == ([lost], ())
             found = await doctor(database, tmp_path)
             assert (found.is_well, found.detail.partition(" does")[0]) == (False, lost)
             for caller, outcome in ((callers[other], None), (callers[its_tenant], grpc.StatusCode.UNAVAILABLE)):
@@ -224,3 +238,37 @@ async def test_a_lost_server_is_missed_by_its_own_tenants_alone_until_it_is_back
         assert await answered(callers[other])
         assert await written(callers[its_tenant], 3) is None
         assert (await doctor(database, tmp_path)).is_well
+        report = await purge(database, is_forced=True)
+        assert (report.left, report.unpurged, sorted(report.servers)) == (0, (), sorted(servers))
+
+
+async def waited(database: str, reader: Connection, watcher: Connection, event: str) -> None:
+    """Purge, and see that it waits on the server of the two sessions until the reader's transaction ends."""
+    seen = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
+    )
+    purging = asyncio.create_task(purge(database, is_forced=True))
+    await until(lambda: watcher.fetchval(f"{seen} AND wait_event_type = $1", event))
+    assert not purging.done()
+    await reader.execute("ROLLBACK")
+    report = await purging
+    assert (report.unpurged, len(report.servers)) == ((), 2)
+
+
+async def test_a_purge_waits_on_another_server_for_sessions_that_see_deleted_rows_and_for_tables_in_use(
+    database: str, superuser: Connection
+) -> None:
+    await superuser.execute("INSERT INTO tenants (tenant_id, created_at) VALUES ($1, now())", SCOPE.tenant_id)
+    number = "get_shard_id_for_distribution_column('tenants', $1::uuid)"
+    where = f"SELECT nodename, nodeport, shard_name FROM citus_shards WHERE shardid = {number}"
+    [(host, port, shard)] = await superuser.fetch(where, SCOPE.tenant_id)
+    part = cluster.at(database, name_of(database), host, port)
+    reader, watcher = await asyncpg.connect(part), await asyncpg.connect(part)
+    await reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class")
+    await superuser.execute("UPDATE tenants SET created_at = $1", datetime.now(UTC))
+    await waited(database, reader, watcher, "Timeout")  # it pauses
+    await reader.execute("SET citus.enable_manual_changes_to_shards = on")
+    await reader.execute(f"BEGIN; LOCK TABLE {shard} IN ROW EXCLUSIVE MODE")
+    await waited(database, reader, watcher, "Lock")
+    await reader.close()
+    await watcher.close()

@@ -90,6 +90,8 @@ async def _states(settings: Settings) -> tuple[MigrationState, ...]:
 def purge(voice: Voice) -> int:
     """Rewrite every table and drop the log's old files, so that no file contains deleted content. A table is locked meanwhile.
 
+    On a Citus cluster it does so on every server.
+
     A running service does this every SIDECAR_PURGE_EVERY_S seconds if content was forgotten.
 
     \b
@@ -100,7 +102,7 @@ def purge(voice: Voice) -> int:
     with runner() as loop:
         report = loop.run(_purge(read))
     voice.show(report, _draw_purged)
-    return FAILED if report.left or report.busy or report.refused or report.is_elsewhere else OK
+    return FAILED if report.left or report.busy or report.refused or report.is_elsewhere or report.unpurged else OK
 
 
 async def _purge(settings: Settings) -> PurgeReport:
@@ -113,7 +115,13 @@ def _draw_purged(report: PurgeReport) -> Iterator[str]:
     if report.is_elsewhere:
         yield "another purge is running; run it again when that has ended"
         return
+    if report.unpurged:
+        yield "nothing was settled, because not every server of the cluster could be purged; run it again"
+        yield from report.unpurged
+        return
     yield f"{counted(len(report.tables), 'table')} rewritten, {counted(report.settled, 'forgetting')} settled"
+    if report.servers:
+        yield f"all tables rewritten on {', '.join(report.servers)}"
     if report.left:
         waiting = counted(report.left, "forgetting waits", "forgettings wait")
         yield f"{waiting} for a session that may still see deleted rows; run it again"

@@ -42,7 +42,12 @@ class Purges:
         if report.settled:
             log.info("purged", extra={"forgettings": report.settled, "tables": len(report.tables)})
         if report.left or report.refused:
-            held_up = {"forgettings": report.left, "busy": list(report.busy), "refused": list(report.refused)}
+            held_up = {
+                "forgettings": report.left,
+                "busy": list(report.busy),
+                "refused": list(report.refused),
+                "unpurged": list(report.unpurged),
+            }
             log.warning("purge_incomplete", extra=held_up)
 
 

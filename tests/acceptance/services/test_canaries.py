@@ -15,7 +15,8 @@ import pytest
 from sidecar.v1 import compile_pb2, items_pb2, knowledge_pb2, memory_pb2, ontology_pb2, wiki_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.db.purging import purge
-from tests.support.databases import RUN_DIR
+from tests.servers import cluster
+from tests.support.databases import is_cluster, name_of
 from tests.support.served.site import Caller, Site
 from tests.support.served.turns import as_superuser, asking, explained
 from tests.support.served.wiki_site import WikiCaller, streamed, worked
@@ -198,6 +199,45 @@ def files_with(words: dict[str, str], directory: Path, database: str = "") -> di
     return found
 
 
+async def parts_of(database: str) -> list[str]:
+    """Return the DSNs of the database's parts: one on each server of a cluster, else one."""
+    return [cluster.at(one, name_of(database)) for one in await cluster.servers()] if is_cluster() else [database]
+
+
+async def on_each(parts: list[str], *statements: str) -> None:
+    """Run statements on each part of a database."""
+    for part in parts:
+        connection = await asyncpg.connect(part)
+        for statement in statements:
+            await connection.execute(statement)
+        await connection.close()
+
+
+async def leave_uncompressed(part: str) -> None:
+    """Store the texts of one part of a database as they are: the search of the files would not find what Postgres compresses."""
+    connection = await asyncpg.connect(part)
+    await connection.execute("SELECT set_config('citus.enable_ddl_propagation', 'off', false)")
+    for table, column in await connection.fetch(
+        "SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0"
+        " WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND a.attstorage IN ('x', 'm')"
+    ):
+        await connection.execute(f"ALTER TABLE {table} ALTER COLUMN {column} SET STORAGE EXTERNAL")
+    await connection.close()
+
+
+async def held_by(parts: list[str], words: dict[str, str]) -> dict[str, list[str]]:
+    """Return, for each word, the files of the database's servers that hold it, as `files_with` finds them."""
+    found: dict[str, list[str]] = {}
+    for part in parts:
+        connection = await asyncpg.connect(part)
+        number = "(SELECT oid::text FROM pg_database WHERE datname = current_database())"
+        [(directory, database)] = await connection.fetch(f"SELECT current_setting('data_directory'), {number}")
+        await connection.close()
+        for entry, paths in (await asyncio.to_thread(files_with, words, Path(directory), database)).items():
+            found.setdefault(entry, []).extend(paths)
+    return found
+
+
 async def forget_all(agent: Caller, words: dict[str, str]) -> None:
     """Forget the words, each in the way that suits its entry point."""
 
@@ -247,19 +287,13 @@ async def test_forgotten_words_are_in_no_row_answer_log_or_file(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    connection = await asyncpg.connect(database)
-    for table, column in await connection.fetch(
-        "SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0"
-        " WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND a.attstorage IN ('x', 'm')"
-    ):
-        # What Postgres compresses, the search of the files would not find.
-        await connection.execute(f"ALTER TABLE {table} ALTER COLUMN {column} SET STORAGE EXTERNAL")
-    await connection.close()
+    parts = await parts_of(database)
+    for part in parts:
+        await leave_uncompressed(part)
     agent = await filled(site, canaries)
     stood = await holders(database, canaries)
     assert set(canaries) - {"edited"} <= stood.keys(), "every entry point stores its word"
-    await as_superuser(site, "ANALYZE")
-    await as_superuser(site, "CHECKPOINT")
+    await on_each(parts, "ANALYZE", "CHECKPOINT")
     deleted = knowledge_pb2.DeleteDocumentRequest(base="manuals", path="engine.md")
     await site.caller(admin=True).DeleteDocument(deleted)
     in_receipts = "SELECT count(*) FROM receipt_texts WHERE strpos(text, $1) > 0 AND strpos(text, 'engine') > 0"
@@ -270,14 +304,12 @@ async def test_forgotten_words_are_in_no_row_answer_log_or_file(
     assert not [entry for entry, word in canaries.items() if word in told]
     await worked(site)
     assert await holders(database, canaries) == {}
-    pgdata = Path(os.environ[RUN_DIR]) / "pgdata"
-    number = str(await as_superuser(site, "SELECT oid FROM pg_database WHERE datname = current_database()"))
-    await as_superuser(site, "CHECKPOINT")
-    held = await asyncio.to_thread(files_with, canaries, pgdata, number)
+    await on_each(parts, "CHECKPOINT")
+    held = await held_by(parts, canaries)
     folders = {path.partition("/")[0] for paths in held.values() for path in paths}
     assert "base" in folders, "until the purge, files hold deleted rows"
     await until(lambda: _is_purged(database))
-    assert await asyncio.to_thread(files_with, canaries, pgdata, number) == {}
+    assert await held_by(parts, canaries) == {}
     assert await asyncio.to_thread(files_with, canaries, Path(site.settings.data_dir)) == {}
     logged = (caplog.text + "".join(capfd.readouterr())).lower()
     assert not [entry for entry, word in canaries.items() if word in logged]

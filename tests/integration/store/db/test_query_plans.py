@@ -33,6 +33,7 @@ NOT_OF_A_TENANT = {
     "postgres.sql",
     "orphaned_files.sql",
     "purging.sql",
+    "purging_servers.sql",
     "server.sql",
     "server_checks.sql",
     "notices.sql",

@@ -15,9 +15,9 @@ from store.db.queries import Query, all_queries, read
 
 STORE = Path(store.__file__).parent
 # What asks the catalogue of a cluster is prepared where there is one, by tests/servers/real_citus.py.
-OF_A_CLUSTER = "distribution.sql"
+OF_A_CLUSTER = {"distribution.sql", "purging_servers.sql"}
 PREPARED = [
-    query for query in all_queries() if query.operation is not Operation.SCRIPT and query.file.name != OF_A_CLUSTER
+    query for query in all_queries() if query.operation is not Operation.SCRIPT and query.file.name not in OF_A_CLUSTER
 ]
 
 

@@ -65,6 +65,7 @@ OF_THE_SERVER = {
     "distribution.sql",
     "orphaned_files.sql",
     "purging.sql",
+    "purging_servers.sql",
     "server.sql",
     "migrate.sql",
 }  # ask its catalogues alone
