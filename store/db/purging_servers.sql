@@ -5,12 +5,13 @@ SELECT n.nodename || ':' || n.nodeport AS server, coalesce(r.success, false) AS 
 FROM pg_dist_node AS n LEFT JOIN run_command_on_workers($command$
 DO $$
 DECLARE
-    mark xid8 = pg_snapshot_xmax(pg_current_snapshot());
+    mark xid8 = pg_current_xact_id();
 BEGIN
+    COMMIT;
     FOR one IN 1..30 LOOP
-        IF pg_snapshot_xmin(pg_current_snapshot()) >= mark AND NOT EXISTS (
+        IF pg_snapshot_xmin(pg_current_snapshot()) > mark AND NOT EXISTS (
             SELECT FROM pg_stat_activity AS a WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
-                AND a.backend_xmin IS NOT NULL AND age(a.backend_xmin) > age(mark::xid)) THEN RETURN; END IF;
+                AND a.backend_xmin IS NOT NULL AND age(a.backend_xmin) >= age(mark::xid)) THEN RETURN; END IF;
         PERFORM pg_sleep(1);
         COMMIT;
     END LOOP;

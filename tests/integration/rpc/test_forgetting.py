@@ -319,14 +319,16 @@ async def test_summary_written_while_a_turn_is_forgotten_is_written_anew(
 
 async def test_purge_that_loses_the_database_says_so(database: str) -> None:
     other, watcher = await asyncpg.connect(database), await asyncpg.connect(database)
-    waits = "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    purges = (
+        "FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE datname = current_database() AND locktype = 'advisory'"
+    )
     async with other.transaction():
         await other.execute("LOCK TABLE memories")
         purging = asyncio.create_task(purge(database, is_forced=True))
         await until(
-            lambda: watcher.fetchval(f"SELECT count(*) {waits}")
+            lambda: watcher.fetchval(f"SELECT count(*) {purges}")
         )  # a transaction would see the same sessions for good
-        await watcher.execute(f"SELECT pg_terminate_backend(pid) {waits}")
+        await watcher.execute(f"SELECT pg_terminate_backend(pid) {purges}")
         with pytest.raises(DatabaseUnavailable):
             await purging
     await other.close()
