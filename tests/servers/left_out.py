@@ -20,6 +20,9 @@ LEFT_OUT = {
     "acceptance/process/test_lifecycle.py": _EMBEDDED,
     "acceptance/process/test_outages.py": _EMBEDDED,
     "integration/compiler/job/test_batches.py::test_search_index_has_no_pending_entries_after_a_job": _PENDING,
+    "integration/compiler/job/test_scopes_at_once.py::test_tenants_are_compiled_while_a_cluster_has_lost_anothers_server": (
+        _ONE_SERVER
+    ),
     "integration/rpc/test_forgetting.py::test_purge_outlasts_the_time_limit_that_the_server_sets_for_statements": _LIMIT,
     "integration/store/db/test_database_errors.py::test_unreachable_server_is_a_clear_error": _ADDRESS,
     "integration/store/db/test_ordinary_users.py": _EMBEDDED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -48,3 +49,17 @@ def test_no_test_updates_rows_by_a_function_that_a_cluster_refuses() -> None:
     # It computes new values itself, and not from a column if the function is not immutable, as the sum of a time and an interval.
     refused = re.compile(r"UPDATE [^\n]*( [+-] interval|gen_random_uuid\(|random\()")
     assert [name for name, text in texts().items() if refused.search(text)] == []
+
+
+def test_no_test_joins_rows_by_ids_alone() -> None:
+    # A cluster joins the rows of a tenant, which are on one server, and refuses to join others.
+    by_ids = re.compile(r"\b(\w+)\.\w*_id = (?!\1\.)\w+\.\w*_id\b|USING \([^)]*_id\)")
+    found = [
+        (name, node.value)
+        for name, text in texts().items()
+        if by_ids.search(text)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if by_ids.search(node.value) and "tenant_id" not in node.value
+    ]
+    assert found == []

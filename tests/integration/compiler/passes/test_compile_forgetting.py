@@ -181,9 +181,9 @@ def placed(number: int, name: str, city: str) -> NewMemory:
 
 
 UNPROVEN = """
-    SELECT p.slug, s.section_slug FROM wiki_page_sections s JOIN wiki_pages p USING (page_id)
+    SELECT p.slug, s.section_slug FROM wiki_page_sections s JOIN wiki_pages p USING (tenant_id, page_id)
     WHERE p.status = 'active' AND NOT EXISTS (
-        SELECT 1 FROM wiki_section_sources w WHERE w.section_id = s.section_id)
+        SELECT 1 FROM wiki_section_sources w WHERE w.tenant_id = s.tenant_id AND w.section_id = s.section_id)
 """
 
 

@@ -189,11 +189,11 @@ async def test_new_children_of_a_hub_link_it_to_pages_of_earlier_jobs(pools: Poo
 
 SCORES = (
     "SELECT p.slug, p.hubness_score AS score, p.type,"
-    " (SELECT count(*) FROM wiki_page_links l WHERE l.to_page_id = p.page_id AND l.kind = 'reference'"
-    " AND l.edge_type = '') AS links,"
-    " (SELECT count(*) FROM wiki_pages c WHERE c.parent_page_id = p.page_id) AS children,"
+    " (SELECT count(*) FROM wiki_page_links l WHERE l.tenant_id = p.tenant_id AND l.to_page_id = p.page_id"
+    " AND l.kind = 'reference' AND l.edge_type = '') AS links,"
+    " (SELECT count(*) FROM wiki_pages c WHERE c.tenant_id = p.tenant_id AND c.parent_page_id = p.page_id) AS children,"
     " ARRAY(SELECT (s.aggregation ->> 'supporting_record_count')::int FROM wiki_page_sections s"
-    " WHERE s.page_id = p.page_id AND s.aggregation IS NOT NULL) AS records FROM wiki_pages p"
+    " WHERE s.tenant_id = p.tenant_id AND s.page_id = p.page_id AND s.aggregation IS NOT NULL) AS records FROM wiki_pages p"
 )
 
 

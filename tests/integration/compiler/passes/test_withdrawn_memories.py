@@ -63,9 +63,7 @@ async def test_memory_forgotten_during_its_compile_leaves_no_word_and_no_row(poo
 async def test_ignored_name_keeps_no_quote_of_an_edited_memory(pools: Pools, database: str) -> None:
     told = NewMemory("Renee Castellano heard Ottilie Brandt play the kumquat song.", "said", NOW)
     await write_and_compile(pools, [*journal(12), told], engine_on(pools))
-    quotes = (
-        "SELECT s.quote, m.mention_id FROM wiki_mention_sightings s JOIN wiki_unresolved_mentions m USING (mention_id)"
-    )
+    quotes = "SELECT quote, mention_id FROM wiki_mention_sightings JOIN wiki_unresolved_mentions USING (tenant_id, mention_id)"
     held = [row for row in await fetch(database, quotes) if "kumquat" in row["quote"]]
     assert held
     async with scoped(pools.background, SCOPE) as connection:
@@ -139,7 +137,8 @@ async def test_edit_whose_rebuild_was_capped_is_redone_when_the_rest_is_supersed
 async def test_edited_memory_supports_no_page_or_link_that_it_no_longer_names(pools: Pools, database: str) -> None:
     told = journal(12)
     await write_and_compile(pools, told, engine_on(pools))
-    cites = "SELECT DISTINCT slug FROM wiki_section_sources JOIN wiki_pages USING (page_id) WHERE source_ref = 'm00000'"
+    cited = "SELECT DISTINCT slug FROM wiki_section_sources JOIN wiki_pages USING (tenant_id, page_id)"
+    cites = f"{cited} WHERE source_ref = 'm00000'"
     links = "SELECT count(*) FROM wiki_link_evidence WHERE ref = 'm00000' AND origin = 'co_mention'"
     before = {row["slug"] for row in await fetch(database, cites)}
     assert {"renee-castellano", "dale-whitaker"} <= before

@@ -108,7 +108,7 @@ async def test_badly_planned_hub_lists_each_of_its_own_pages_once(
     else:
         assert rejections["child_without_evidence"] == len(TORONTO)
     unproven = "SELECT 1 FROM wiki_page_sections s WHERE NOT EXISTS (SELECT 1 FROM wiki_section_sources w"
-    assert await fetch(database, f"{unproven} WHERE w.section_id = s.section_id)") == []
+    assert await fetch(database, f"{unproven} WHERE w.tenant_id = s.tenant_id AND w.section_id = s.section_id)") == []
 
 
 async def test_list_without_citations_of_a_model_cites_the_memories_that_prove_its_members(

@@ -30,12 +30,13 @@ WRONG_ENDS = """
     SELECT o.memory_id, o.valid_until FROM memories o
     WHERE o.valid_until IS DISTINCT FROM (
         SELECT min(coalesce(n.valid_from, n.occurred_at)) FROM memory_supersessions s
-        JOIN memories n ON n.owner_id = s.owner_id AND n.memory_id = s.memory_id
-        WHERE s.owner_id = o.owner_id AND s.superseded_id = o.memory_id AND s.undone_at IS NULL)"""
+        JOIN memories n ON n.tenant_id = s.tenant_id AND n.owner_id = s.owner_id AND n.memory_id = s.memory_id
+        WHERE s.tenant_id = o.tenant_id AND s.owner_id = o.owner_id AND s.superseded_id = o.memory_id AND s.undone_at IS NULL)"""
 STRAY_EDGES = """
     SELECT memory_id, superseded_id FROM memory_supersessions s
-    WHERE NOT EXISTS (SELECT FROM memories m WHERE m.owner_id = s.owner_id AND m.memory_id = s.memory_id)
-       OR NOT EXISTS (SELECT FROM memories m WHERE m.owner_id = s.owner_id AND m.memory_id = s.superseded_id)"""
+    WHERE 2 > (
+        SELECT count(*) FROM memories m
+        WHERE m.tenant_id = s.tenant_id AND m.owner_id = s.owner_id AND m.memory_id IN (s.memory_id, s.superseded_id))"""
 
 
 class Crowd:
