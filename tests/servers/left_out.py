@@ -23,6 +23,8 @@ LEFT_OUT = {
     "integration/compiler/job/test_scopes_at_once.py::test_tenants_are_compiled_while_a_cluster_has_lost_anothers_server": (
         _ONE_SERVER
     ),
+    "integration/compiler/state/test_candidates.py::test_candidates_are_found_through_indexes_under_row_security": _PLANS,
+    "integration/context/test_receipt_writer.py::test_receipts_wait_while_the_database_is_away": _ADDRESS,
     "integration/rpc/test_forgetting.py::test_purge_outlasts_the_time_limit_that_the_server_sets_for_statements": _LIMIT,
     "integration/store/db/test_database_errors.py::test_unreachable_server_is_a_clear_error": _ADDRESS,
     "integration/store/db/test_ordinary_users.py": _EMBEDDED,

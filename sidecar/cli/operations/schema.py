@@ -121,7 +121,7 @@ def _draw_purged(report: PurgeReport) -> Iterator[str]:
         return
     yield f"{counted(len(report.tables), 'table')} rewritten, {counted(report.settled, 'forgetting')} settled"
     if report.servers:
-        yield f"all tables rewritten on {', '.join(report.servers)}"
+        yield f"every table of the tenants rewritten on {', '.join(report.servers)}"
     if report.left:
         waiting = counted(report.left, "forgetting waits", "forgettings wait")
         yield f"{waiting} for a session that may still see deleted rows; run it again"

@@ -149,6 +149,7 @@ ON_THEIR_OWN = {"audit_entries", "receipt_texts"}  # other sweeps delete them
 async def filled(connection: asyncpg.Connection[asyncpg.Record], *tables: str, count: int) -> None:
     """Write a row a day into the tables, or into all; where only one can be, one."""
     async with connection.transaction():
+        await connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")  # to every server of a cluster
         await connection.execute("SET LOCAL session_replication_role = replica")
         for table in await tenant_tables(connection):
             if not tables or table.name in tables:
