@@ -42,6 +42,11 @@ class PurgeReport:
     servers: tuple[str, ...] = ()
     unpurged: tuple[str, ...] = ()
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to do or was refused."""
+        return not (self.left or self.busy or self.refused or self.is_elsewhere or self.unpurged)
+
 
 async def request(connection: Connection, *, now: datetime) -> None:
     """Request a purge of the rows that the open transaction deletes."""

@@ -102,7 +102,7 @@ def purge(voice: Voice) -> int:
     with runner() as loop:
         report = loop.run(_purge(read))
     voice.show(report, _draw_purged)
-    return FAILED if report.left or report.busy or report.refused or report.is_elsewhere or report.unpurged else OK
+    return OK if report.is_complete else FAILED
 
 
 async def _purge(settings: Settings) -> PurgeReport:
