@@ -24,9 +24,11 @@ DO $$ BEGIN ALTER ROLE sidecar_app LOGIN; ALTER ROLE sidecar_worker LOGIN; ALTER
 -- name: settings_of_nodes
 -- Sets this database's settings on every server: a search function may run on the server of its rows and query there; and looking
 -- up a type does not read the list of shards.
+-- As one statement: of several, the first one's success would be returned for all.
 SELECT nodeid, success, result FROM run_command_on_all_nodes(format(
-    'SET citus.enable_ddl_propagation = off; ALTER DATABASE %1$I SET citus.allow_nested_distributed_execution = on;'
-    ' ALTER DATABASE %1$I SET citus.override_table_visibility = off', current_database()));
+    'DO $$ BEGIN PERFORM set_config(''citus.enable_ddl_propagation'', ''off'', true);'
+    ' ALTER DATABASE %1$I SET citus.allow_nested_distributed_execution = on;'
+    ' ALTER DATABASE %1$I SET citus.override_table_visibility = off; END $$', current_database()));
 
 -- name: spread_search$
 -- Makes the search functions run on the server of their tenant.

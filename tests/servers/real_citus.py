@@ -19,9 +19,12 @@ import asyncpg
 import grpc
 from aiosql.types import SQLOperationType as Operation
 
+from compiler.job.worker import Worker
 from sidecar.cli.operations.doctor_checks import Finding, examine
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import memory_pb2
+from sidecar.worker import compile_engine
+from sidecar.worker.worker_process import handlers, worker_settings
 from store.db import queries
 from store.db.distribution import distribute
 from store.db.migrate import migrate
@@ -35,10 +38,10 @@ from tests.servers import cluster
 from tests.support.compiler.compiling import engine_on, journal, write_and_compile
 from tests.support.databases import name_of
 from tests.support.places import ROOT
-from tests.support.served.site import Caller, ready, served
+from tests.support.served.site import Caller, Site, ready, served
 from tests.support.served.turns import THREAD, assembled, fill, said
 from tests.support.store.arguments import SCOPE, arguments_of
-from tests.support.waiting import until
+from tests.support.waiting import until, until_equal
 
 # They ask one server's catalogues and files, or run as the owner of the schema.
 OF_THE_OWNER = {
@@ -53,10 +56,16 @@ OF_THE_OWNER = {
 OWNERS_QUERIES = {"add_key"}
 
 
-async def test_everything_is_spread_and_spreading_again_changes_nothing(database: str) -> None:
+async def test_everything_is_spread_and_spreading_again_changes_the_servers_settings_alone(
+    database: str, superuser: Connection
+) -> None:
+    await cluster.everywhere(f"ALTER DATABASE {name_of(database)} RESET ALL")
     again = await distribute(database)
     assert (again.distributed, again.before) == ((), len(DISTRIBUTED))
     assert again.servers >= 2
+    chosen = "current_setting('citus.allow_nested_distributed_execution') || current_setting('citus.override_table_visibility')"
+    rows = await superuser.fetch("SELECT success, result FROM run_command_on_all_nodes($1)", f"SELECT {chosen}")
+    assert {tuple(row) for row in rows} == {(True, "onoff")}
 
 
 async def test_pages_enter_every_server_s_search_indexes_as_they_are_written(
@@ -207,6 +216,24 @@ async def written(caller: Caller, number: int) -> grpc.StatusCode | None:
     return None
 
 
+@asynccontextmanager
+async def compiling(site: Site) -> AsyncIterator[None]:
+    """Run a worker on the site's database until the block ends."""
+    pool = site.app.pools.background
+    async with compile_engine.engine(site.settings, pool) as engine:
+        worker = Worker(pool, engine, worker_settings(site.settings), handlers(pool))
+        running = asyncio.create_task(worker.run())
+        yield
+        worker.stop()
+        await running
+
+
+async def until_compiled(superuser: Connection, tenant: str) -> None:
+    """Return once every compile of a tenant has succeeded."""
+    left = "SELECT count(*) FROM wiki_compile_jobs WHERE tenant_id = $1 AND status <> 'succeeded'"
+    await until_equal(lambda: superuser.fetchval(left, tenant_uuid(tenant)), 0, 60)
+
+
 async def doctor(dsn: str, home: Path) -> Finding:
     """Return what the doctor finds of the cluster's servers."""
     environ = {"SIDECAR_DATABASE_URL": dsn, "SIDECAR_DATA_DIR": str(home), "SIDECAR_EMBEDDER": "none"}
@@ -232,11 +259,15 @@ async def test_a_lost_server_is_missed_by_its_own_tenants_alone_until_it_is_back
             assert (found.is_well, found.detail.partition(" does")[0]) == (False, lost)
             for caller, outcome in ((callers[other], None), (callers[its_tenant], grpc.StatusCode.UNAVAILABLE)):
                 assert [await written(caller, number) for number in range(3)] == [outcome] * 3
+            async with compiling(site):
+                await until_compiled(superuser, other)
         async with asyncio.timeout(60):
             while not await answered(callers[its_tenant]):
                 await asyncio.sleep(0.2)
         assert await answered(callers[other])
         assert await written(callers[its_tenant], 3) is None
+        async with compiling(site):
+            await until_compiled(superuser, its_tenant)
         assert (await doctor(database, tmp_path)).is_well
         report = await purge(database, is_forced=True)
         assert (report.left, report.unpurged, sorted(report.servers)) == (0, (), sorted(servers))
