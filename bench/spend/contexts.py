@@ -29,12 +29,12 @@ _PAGE = """# Ten contexts
 
 What a model gets for ten messages in the demo, with the default profile (`spend` balanced). Made by `python -m bench contexts`;
 the remarks stand in `bench/spend/contexts.json`. The demo is one person's journal of 181 memories, a conversation of 40 turns,
-three documents and this project's own, and the pages compiled from the memories without a model.
+three documents, and the pages compiled from the memories without a model.
 
 Every context opens with the line on fences in the system prompt and ends with the conversation's recent turns, the recalled
 block and the message. The turns are told here by their first words, once if they are the same. Of the recalled block each
 line is printed whole the first time and by its first words after that; tags are without their number, which differs with
-every installation. This page is no document of the demo.
+every installation.
 """
 
 

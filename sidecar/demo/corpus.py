@@ -1,10 +1,9 @@
-"""Reads the demo's data from the files of this package and from the project's own documents."""
+"""Reads the demo's data from the files of this package."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from sidecar.ingest.exports.conversation import ImportedTurn
@@ -25,8 +24,6 @@ WIKI_FLOOR_TOKENS = (
 
 _DATA = Path(__file__).parent / "data"
 _QUESTION = "question-03"
-_DISTRIBUTION = "context-sidecar"
-_PRINTED_CONTEXTS = "contexts.md"  # it quotes the demo, so in the corpus it would answer every question
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +53,5 @@ def message() -> str:
 
 
 def documents() -> list[File]:
-    """Return the person's documents, and the project's own from the checkout, or from the installed package."""
-    own = [File(path.name, path.read_bytes()) for path in sorted((_DATA / "documents").iterdir())]
-    return [*own, *_project_documents(Path(__file__).parents[2])]
-
-
-def _project_documents(checkout: Path) -> list[File]:
-    if (checkout / "pyproject.toml").is_file():
-        pages = (one for one in (checkout / "docs").glob("*.md") if one.name != _PRINTED_CONTEXTS)
-        paths = [checkout / "README.md", *sorted(pages)]
-        return [File(f"project/{path.name}", path.read_bytes()) for path in paths if path.is_file()]
-    readme = metadata.metadata(_DISTRIBUTION).json.get("description")
-    return [File("project/README.md", readme.encode())] if isinstance(readme, str) and readme.strip() else []
+    """Return the person's documents."""
+    return [File(path.name, path.read_bytes()) for path in sorted((_DATA / "documents").iterdir())]

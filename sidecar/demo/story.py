@@ -139,7 +139,7 @@ async def _load(address: str, settings: Settings, narrator: Narrator) -> dict[st
 
 
 async def _ingest(client: AsyncSidecar, documents: Sequence[corpus.File], step: Callable[[int], None]) -> int:
-    await client.create_base(name=corpus.BASE, description="The demo's documents and the project's own.")
+    await client.create_base(name=corpus.BASE, description="The demo's documents.")
     await client.assign_base(base=corpus.BASE, level="template", ref="default")
     written = 0
     for one in documents:
