@@ -17,6 +17,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -58,10 +59,17 @@ class Query:
 
 
 class Queries:
-    """The queries of one twin as methods: `await queries.read_page(connection, tenant_id=…, page_id=…)`."""
+    """The queries of one twin as methods: `await queries.read_page(connection, tenant_id=…, page_id=…)`.
 
-    def __init__(self, found: Sequence[Query]) -> None:
-        self._calls = {query.name: _CALLS[query.operation](query) for query in found}
+    The file is read at the first call, because a process uses few of the twins. That call raises QueryFileInvalid.
+    """
+
+    def __init__(self, twin: Path) -> None:
+        self._twin = twin
+
+    @cached_property
+    def _calls(self) -> dict[str, Call]:
+        return {query.name: _CALLS[query.operation](query) for query in read(self._twin)}
 
     def __getattr__(self, name: str) -> Call:
         try:
@@ -74,8 +82,8 @@ class Queries:
 
 
 def load(module_file: str) -> Queries:
-    """Return the queries of a module's twin, the .sql file of the same name. Raises QueryFileInvalid."""
-    return Queries(read(Path(module_file).with_suffix(".sql")))
+    """Return the queries of a module's twin, the .sql file of the same name."""
+    return Queries(Path(module_file).with_suffix(".sql"))
 
 
 def value_of(kind: type[V], row: Any, /, **made: Any) -> V:

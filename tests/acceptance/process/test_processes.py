@@ -122,14 +122,21 @@ def family() -> Iterator[Family]:
         "SIDECAR_DATA_DIR": str(home / "data"),
         "SIDECAR_LISTEN": f"unix:{home}/api/s.sock",
         "SIDECAR_EMBEDDER": "none",
+        "PYTHONPATH": os.pathsep.join(sys.path[1:]),
         **SEVERAL,
     }
+    program(home).symlink_to(Path(sys.executable).resolve())
     try:
-        with families(environment, home / "log") as one:
+        with families(environment, home / "log", python=str(program(home))) as one:
             yield one
     finally:
         asyncio.run(postmaster.shut_down(home / "data" / "pgdata"))
         shutil.rmtree(home)
+
+
+def program(home: Path) -> Path:
+    """Return the link to Python that the service was started with, so that a test can take it away."""
+    return home / "python"
 
 
 def ask(client: Sidecar) -> str:
@@ -211,6 +218,17 @@ def test_killed_process_fails_no_call_and_is_restarted(family: Family) -> None:
     assert (ended["child"], ended["code"]) == ("2", -signal.SIGKILL)
 
 
+def test_process_that_cannot_restart_leaves_the_others_serving_and_is_retried(family: Family) -> None:
+    python, known = program(family.served.log.parent), len(family.lines())
+    with family.client() as client:
+        python.unlink()  # as while an installation is being replaced
+        os.kill(family.processes()["2"], signal.SIGKILL)
+        until_blocking(lambda: any(one.get("code") == 127 for one in family.lines()))
+        ask(client)
+        python.symlink_to(Path(sys.executable).resolve())
+        until_blocking(lambda: any(one["event"] == "process_serves_again" for one in family.lines()[known:]))
+
+
 def test_stop_signal_ends_all_processes_and_the_database(family: Family) -> None:
     with family.client() as client:
         ask(client)
@@ -239,25 +257,6 @@ def test_killed_supervisor_leaves_no_process_behind(migrated_template: str, tmp_
         assert len(pids) == 4
         until_blocking(lambda: all(is_gone(pid) for pid in pids.values()))
         assert not directory.exists()
-
-
-def test_process_that_cannot_restart_leaves_the_others_serving_and_is_retried(
-    migrated_template: str, tmp_path: Path
-) -> None:
-    python = tmp_path / "python"
-    python.symlink_to(Path(sys.executable).resolve())
-    search = {"PYTHONPATH": os.pathsep.join(sys.path[1:])}
-    with (
-        migrated(migrated_template, tmp_path) as environment,
-        families({**environment, **SEVERAL, **search}, tmp_path / "log", python=str(python)) as own,
-        own.client() as client,
-    ):
-        python.unlink()  # as while an installation is being replaced
-        os.kill(own.processes()["2"], signal.SIGKILL)
-        until_blocking(lambda: any(one.get("code") == 127 for one in own.lines()))
-        ask(client)
-        python.symlink_to(Path(sys.executable).resolve())
-        until_blocking(lambda: any(one["event"] == "process_serves_again" for one in own.lines()))
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "many"])

@@ -64,12 +64,12 @@ async def test_values_are_sent_in_the_order_of_their_numbers(tmp_path: Path) -> 
 
 
 async def test_write_returns_the_number_of_rows(tmp_path: Path) -> None:
-    queries = Queries(read(write(tmp_path, PAGES)))
+    queries = Queries(write(tmp_path, PAGES))
     assert await queries.advance_cursor(Recorder("UPDATE 17"), cursor=1) == 17
 
 
 async def test_lists_in_a_json_array_stay_json(tmp_path: Path) -> None:
-    queries = Queries(read(write(tmp_path, "-- name: a^\n-- Prose.\nSELECT :x::jsonb[], :y::int[]")))
+    queries = Queries(write(tmp_path, "-- name: a^\n-- Prose.\nSELECT :x::jsonb[], :y::int[]"))
     connection = Recorder(None)
     await queries.a(connection, x=[["deep"], None, {}], y=[1])
     assert connection.asked[1:] == ([Json(["deep"]), None, Json({})], [1])
@@ -77,13 +77,13 @@ async def test_lists_in_a_json_array_stay_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("values", [{}, {"ids": []}, {"ids": [], "tenant": 1}, {"ids": [], "tenant_id": 1, "more": 2}])
 async def test_missing_or_unknown_values_are_refused(tmp_path: Path, values: dict[str, Any]) -> None:
-    queries = Queries(read(write(tmp_path, PAGES)))
+    queries = Queries(write(tmp_path, PAGES))
     with pytest.raises(TypeError, match="read_page takes tenant_id, ids"):
         await queries.read_page(Recorder(None), **values)
 
 
 def test_misspelt_query_name_raises_attribute_error_listing_the_names(tmp_path: Path) -> None:
-    queries = Queries(read(write(tmp_path, PAGES)))
+    queries = Queries(write(tmp_path, PAGES))
     with pytest.raises(AttributeError, match="advance_cursor, read_page"):
         _ = queries.read_pages
 
@@ -107,7 +107,7 @@ def test_unreadable_query_file_is_refused_by_name(tmp_path: Path, text: str, pro
 
 def test_missing_sql_twin_is_refused(tmp_path: Path) -> None:
     with pytest.raises(QueryFileInvalid, match=r"pages\.sql"):
-        load(str(tmp_path / "pages.py"))
+        _ = load(str(tmp_path / "pages.py")).read_page
 
 
 def test_every_query_of_the_store_has_a_description() -> None:
