@@ -54,22 +54,22 @@ async def plan_rejudging(
 ) -> Planned | None:
     """Return the plan that gives related names the pages that one batch of all their memories gives; None without a change.
 
-    Only names in `affected`, and those related to a name in `memories`, are judged. Families of more than MOST_MEMORIES memories
-    stay as they are.
+    Only names in `affected`, and the names and themes in `memories` with those related to them, are judged. Families of more than
+    MOST_MEMORIES memories stay as they are.
     """
     names = await asyncio.to_thread(rejudging.names_in, memories)
     clues = await asyncio.to_thread(rejudging.clues_in, memories)
     async with access.reading() as connection:
         alone = await families.names_of(connection, access.scope, affected.pages, affected.mentions)
-        found = await families.read(connection, access.scope, names, deps.substrate, clues, alone=alone | clues.borne)
+        found = await families.read(connection, access.scope, names, deps.substrate, clues, alone=alone | names)
         rules = await views.operator_rulings(connection, access.scope)
     judged = [one for one in found if len(one.memory_ids) <= MOST_MEMORIES and not _is_ruled(one, rules)]
     wanted = sorted({memory_id for one in judged for memory_id in one.memory_ids})
     if not wanted:
         return None
     texts = await deps.substrate.fetch(access.scope, wanted)
-    judged = [one for one in judged if _is_worth(one, clues.borne - alone, texts)]
     judged = [rejudging.with_quoted(one, texts) for one in judged]
+    judged = [one for one in judged if _is_worth(one, alone, texts)]
     decided = await asyncio.to_thread(lambda: [_decided(one, texts, deps) for one in judged])
     async with access.reading() as connection:
         items = await _changes(connection, access.scope, judged, decided, rules.pages)
@@ -90,15 +90,21 @@ async def plan_rejudging(
     )
 
 
-def _is_worth(family: NameFamily, borne: Collection[str], memories: Mapping[str, BatchMemory]) -> bool:
-    """Return whether judging the family again may change it: a single name with a known bearer seldom changes."""
-    is_other = len(family.names) > 1 or bool(family.hubs or family.telling) or not family.names <= frozenset(borne)
-    return is_other or rejudging.may_be_several(family, memories)
+def _is_worth(family: NameFamily, affected: Collection[str], memories: Mapping[str, BatchMemory]) -> bool:
+    """Return whether judging the family again may change it.
+
+    A single name without a page seldom changes, and its page is not written anew if it has more than quotations.
+    """
+    if len(family.names) > 1 or family.hubs or family.telling or not family.names.isdisjoint(affected):
+        return True
+    return (bool(family.pages) and len(family.quoted) == len(family.pages)) or rejudging.may_be_several(
+        family, memories
+    )
 
 
 def _decided(family: NameFamily, memories: Mapping[str, BatchMemory], deps: LeafDeps) -> PlanDecision:
     batch = rejudging.batch_of(family, memories)
-    proposal = extractive.plan_leaf(batch, gazetteer=deps.gazetteer)
+    proposal = extractive.plan_leaf(batch, gazetteer=deps.gazetteer, about=family.names)
     return leaf.decide(batch, proposal, Matches(), gazetteer=deps.gazetteer)
 
 

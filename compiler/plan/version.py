@@ -5,4 +5,4 @@ It is stored with each batch. A log of another version cannot be replayed, and t
 
 from __future__ import annotations
 
-RULES = 28
+RULES = 29

@@ -74,8 +74,11 @@ _PLACED = re.compile(r"\w[\w ]* in [^.]+\.")
 _ORDER = {"city": 0, "journal": 1, "tag": 2}
 
 
-def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal:
-    """Return pages, updates and held names for the batch. A new page needs two memories, an existing page one."""
+def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES, about: Collection[str] = ()) -> Proposal:
+    """Return pages, updates and held names for the batch. A new page needs two memories, an existing page one.
+
+    `about` limits the plan to subjects with one of these names, given as plain keys; empty plans all, and the decisions.
+    """
     held = {plain_key(mention.alias): mention for mention in batch.mentions}
     earlier = {memory.memory_id: memory for memory in batch.earlier}
     updates: list[PageUpdate] = []
@@ -84,6 +87,8 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
     promoted: list[MentionPromotion] = []
     for subject in subjects(batch, gazetteer=gazetteer):
         mention = held.pop(subject.key, None)
+        if about and subject.key not in about and subject.keys.isdisjoint(about):
+            continue
         found = _excerpts(subject)
         if subject.page is not None:
             updates.extend(_updates(subject, subject.page, found, batch.said_at))
@@ -94,7 +99,7 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
         else:
             new.append(_page(subject, found))
     promoted.extend(_promoted_without_new(held.values(), earlier))
-    new.extend(page for memory in batch.memories for page in decisions(memory))
+    new.extend(page for memory in batch.memories if not about for page in decisions(memory))
     return Proposal(tuple(updates), tuple(new), tuple(mentions), tuple(promoted))
 
 

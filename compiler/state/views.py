@@ -228,11 +228,13 @@ async def topics_titled(connection: Connection, scope: Scope, memories: Iterable
 
 
 async def links_of(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> tuple[WriteLink, ...]:
-    """Return the present links of the memories: co-mentions between their pages, and the typed edges of the rules."""
+    """Return the present links of the memories: those to hubs, co-mentions of their pages, and typed edges of the rules."""
     causes = (
         [link_cause(row) for row in await candidates.links_of_refs(connection, scope, memory_ids)] if memory_ids else []
     )
-    return tuple(one for one in causes if one.origin is LinkOrigin.CO_MENTION or is_of_rules(one))
+    return tuple(
+        one for one in causes if one.origin is LinkOrigin.CO_MENTION or is_of_rules(one) or links.is_to_hub(one)
+    )
 
 
 async def names_of(connection: Connection, scope: Scope, pages: Iterable[PageKey]) -> dict[PageKey, tuple[str, ...]]:

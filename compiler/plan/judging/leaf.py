@@ -20,6 +20,7 @@ from compiler.plan.contract import (
     Mention,
     Page,
     PageKey,
+    PageType,
     PlanDecision,
     SettleMention,
     Sighting,
@@ -162,6 +163,9 @@ class _Leaf:
                 self.builder.items.append(WriteSection(page.key, written.section))
                 self.builder.drafts.extend([written.draft] if written.draft else [])
         summary = next((update for update in together if update.summary and self.citable.cite(update.memory_ids)), None)
+        if page.key.type is PageType.DECISION and (quoted := [one for one in together if _is_quoted(one)]):
+            first = min(quoted, key=_saying)
+            summary = replace(first, opens=_saying(first) < _standing(page))
         if summary is not None and (summary.opens or not page.summary):
             standing = () if summary.opens else page.summary_sources
             sources = united(standing, self.citable.cite(summary.memory_ids))
@@ -312,7 +316,23 @@ def _as_update(page: ProposedPage, key: PageKey) -> PageUpdate:
     )
 
 
+def _is_quoted(one: ProposedPage | PageUpdate) -> bool:
+    return bool(one.summary and one.sections) and all(section.is_verbatim for section in one.sections)
+
+
+def _saying(one: ProposedPage | PageUpdate) -> tuple[str, tuple[str, ...]]:
+    """Return the order of quotations of one decision, by day and words, so that it does not matter which came first."""
+    return markdown.one_line(one.summary), tuple(sorted(one.memory_ids))
+
+
+def _standing(page: Page) -> tuple[str, tuple[str, ...]]:
+    return page.summary, tuple(sorted(source.memory_id for source in page.summary_sources))
+
+
 def _joined(first: ProposedPage, second: ProposedPage) -> ProposedPage:
+    if first.type is PageType.DECISION and _is_quoted(first) and _is_quoted(second):
+        said = min(first, second, key=_saying)
+        first, second = replace(first, summary=said.summary, memory_ids=said.memory_ids), replace(second, summary="")
     return replace(
         first,
         summary=first.summary or second.summary,

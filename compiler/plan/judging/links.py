@@ -88,16 +88,17 @@ def emit(
     """
     every = tuple(memories)
     builder = DecisionBuilder()
-    for link in _to_parents(every, fed, parents, builder):
-        builder.items.append(link)
-        builder.count("deterministic_edges")
+    to_hubs = tuple(_to_parents(every, fed, parents, builder))
+    builder.items.extend(to_hubs)
+    if to_hubs:
+        builder.count("deterministic_edges", len(to_hubs))
     paired: dict[WriteLink, None] = {}
     for memory in every:
         pairs = list(_pairs(fed.get(memory.memory_id, ()), builder))
         builder.count("co_mention_edges", len(pairs))
         paired.update((_co_mention(source, target, memory), None) for source, target in pairs)
     paired.update((link, None) for link in _typed(every, parents, naming, builder))
-    kept = {link.identity for link in paired}
+    kept = {link.identity for link in (*to_hubs, *paired)}
     builder.add(DropLink(link) for link in standing if link.identity not in kept)
     builder.add(paired)
     return builder.decision()
@@ -121,8 +122,8 @@ def _typed(
 def rolled_back(items: Iterable[Item]) -> tuple[str, ...]:
     """Return the ids of the memories whose links to hubs the items drop, without writing others of them; sorted."""
     every = tuple(items)
-    dropped = {item.link.ref for item in every if isinstance(item, DropLink) and _is_to_hub(item.link)}
-    written = {item.ref for item in every if isinstance(item, WriteLink) and _is_to_hub(item)}
+    dropped = {item.link.ref for item in every if isinstance(item, DropLink) and is_to_hub(item.link)}
+    written = {item.ref for item in every if isinstance(item, WriteLink) and is_to_hub(item)}
     return tuple(sorted(dropped - written))
 
 
@@ -137,7 +138,8 @@ def scoring(items: Iterable[Item], linked: Iterable[Item], lost_links: Iterable[
     return (ScoreHubs(tuple(sorted(targets))),) if targets else ()
 
 
-def _is_to_hub(link: WriteLink) -> bool:
+def is_to_hub(link: WriteLink) -> bool:
+    """Return whether a link leads to the hub of its memory's city or journal."""
     return link.origin is LinkOrigin.DETERMINISTIC and link.edge is None
 
 

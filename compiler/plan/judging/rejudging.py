@@ -6,7 +6,6 @@ all memories of these names, so that pages depend on the set of memories and not
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -28,18 +27,14 @@ from compiler.plan.contract import (
     SettleMention,
     WriteAlias,
     WriteLink,
-    WriteSection,
     WriteSummary,
-    WriteTag,
 )
 from compiler.plan.facts import past
 from compiler.plan.names.locating import city_of
 from compiler.plan.names.naming import holds
-from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import is_titled, main_key, surname, titled
-from compiler.plan.names.speakers import speaker_of
-from compiler.plan.names.spotting import declared, runs
-from compiler.plan.names.themes import theme_of
+from compiler.plan.names.spotting import declared, runs, themed
+from compiler.plan.quoting.requoting import differ, is_quoted, is_theme, names_of, rewritten
 from compiler.plan.text.bearers import are_several, told
 from compiler.plan.text.kin import introductions, keys_of
 from compiler.plan.text.markdown import alias_keys, plain_key
@@ -51,7 +46,6 @@ from compiler.plan.text.words import NO_NAMES
 MOST_MEMORIES = 300
 
 _SHORTEST_WORD = 3
-_DAY = re.compile(r"^\d{4} \d\d \d\d ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +100,8 @@ class NameFamily:
 
 
 def names_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
-    """Return the plain keys of the memories' names, and the keys under which mentions store them (`soo-jin bae`)."""
-    spotted = (one for memory in memories for one in (*declared(memory), *runs(memory.text)))
+    """Return the plain keys of the memories' names and themes, and the keys under which mentions store them (`soo-jin bae`)."""
+    spotted = (one for memory in memories for one in (*declared(memory), *runs(memory.text), *themed(memory)))
     keys = (key for one in spotted for key in (plain_key(one.name), *alias_keys(one.name)))
     return frozenset(name for key in keys for name in (key, main_key(key))) - {""}
 
@@ -173,7 +167,7 @@ def may_be_called(name: str, word: str, memories: Sequence[BatchMemory]) -> bool
 
 def is_judged(page: Page) -> bool:
     """Return whether rules make such a page from a name: it is no decision, no theme, and lists no pages."""
-    return is_named(page) and not theme_of(plain_key(known_as(page)))
+    return is_named(page) and not is_theme(page)
 
 
 def is_named(page: Page) -> bool:
@@ -197,22 +191,7 @@ def is_made_by_hand(page: Page) -> bool:
 def with_quoted(family: NameFamily, memories: Mapping[str, BatchMemory]) -> NameFamily:
     """Return the family with `quoted` set: its pages that only quote its memories."""
     family_memories = [memories[one] for one in sorted(family.memory_ids) if one in memories]
-    return replace(family, quoted=frozenset(page.key for page in family.pages if _is_quoted(page, family_memories)))
-
-
-def _is_quoted(page: Page, memories: Iterable[BatchMemory]) -> bool:
-    """Return whether every line of the page is a sentence of one of the memories."""
-    texts = [(plain_key(speaker_of(memory.text)), plain_key(memory.text)) for memory in memories]
-    lines = (plain_key(line) for section in page.sections for line in past.plain(section.body_md).split("\n"))
-    sentences = [_DAY.sub("", line) for line in lines if line]
-    return all(any(_is_said(line, *said) for said in texts) for line in sentences)
-
-
-def _is_said(line: str, speaker: str, text: str) -> bool:
-    """Return whether a line is a sentence of a text; the speaker stands before each line, and in the text before the first."""
-    return holds(line, text) or bool(
-        speaker and line.startswith(f"{speaker} ") and holds(line[len(speaker) + 1 :], text)
-    )
+    return replace(family, quoted=frozenset(page.key for page in family.pages if is_quoted(page, family_memories)))
 
 
 def batch_of(family: NameFamily, memories: Mapping[str, BatchMemory]) -> LeafBatch:
@@ -242,7 +221,7 @@ def changes(
     made = {
         item.page.key: item.page
         for item in decision.items
-        if isinstance(item, CreatePage) and not family.names.isdisjoint(_names(item.page))
+        if isinstance(item, CreatePage) and not family.names.isdisjoint(names_of(item.page))
     }
     made = {key: page for key, page in made.items() if key not in taken}
     folded = dict(_folded(family, made))
@@ -254,8 +233,8 @@ def changes(
         present = standing.get(key)
         if present is None:
             items.append(CreatePage(page))
-        elif key not in family.kept | family.hubs and _differ(present, page):
-            items.extend(_rewritten(present, page))
+        elif key not in family.kept | family.hubs and differ(present, page, is_quoted=key in family.quoted):
+            items.extend(rewritten(present, page))
     for key, target in sorted(folded.items()):
         gone = standing[key]
         items.extend(_moved_edges(key, target, stated))
@@ -282,7 +261,7 @@ def _folded(family: NameFamily, made: Mapping[PageKey, Page]) -> Iterator[tuple[
             continue
         cited = {source.memory_id for source in page.cited()}
         shared = {key: len(cited & {source.memory_id for source in one.cited()}) for key, one in made.items()}
-        bearing = [key for key, one in made.items() if plain_key(page.title) in _names(one)]
+        bearing = [key for key, one in made.items() if plain_key(page.title) in names_of(one)]
         best = min(bearing or [key for key in made if shared[key]], key=lambda key: (-shared[key], key), default=None)
         if best is not None and best not in family.kept | family.hubs:
             yield page.key, best
@@ -291,39 +270,13 @@ def _folded(family: NameFamily, made: Mapping[PageKey, Page]) -> Iterator[tuple[
 def _unproven(family: NameFamily, decision: PlanDecision) -> set[PageKey]:
     """Return the pages that only quote, and of whose names the decision holds one."""
     held = {plain_key(item.mention.alias) for item in decision.items if isinstance(item, HoldMention)}
-    return {page.key for page in family.pages if page.key in family.quoted and not held.isdisjoint(_names(page))}
-
-
-def _names(page: Page) -> set[str]:
-    return {plain_key(page.title), *(plain_key(alias.display) for alias in page.aliases)}
-
-
-def _differ(page: Page, made: Page) -> bool:
-    """Return whether the pages differ in cited memories (of the page or its sections), in names or in summary."""
-    cited, wanted = ({source.memory_id for source in one.cited()} for one in (page, made))
-    section_ids, made_section_ids = (
-        {source.memory_id for section in one.sections for source in section.sources} for one in (page, made)
-    )
-    summary, made_summary = (past.plain(one.summary) for one in (page, made))
-    return cited != wanted or section_ids != made_section_ids or summary != made_summary or _names(page) != _names(made)
-
-
-def _rewritten(page: Page, made: Page) -> Iterator[Item]:
-    """Yield the items that give a page the contents of `made`."""
-    slugs = {section.slug for section in made.sections}
-    yield from (RemoveSection(page.key, one.slug) for one in page.sections if one.slug not in slugs)
-    yield from (WriteSection(page.key, section) for section in made.sections)
-    yield WriteSummary(page.key, made.summary, made.summary_sources)
-    aliases = {alias.key for alias in made.aliases}
-    yield from (WriteAlias(page.key, replace(one, sources=())) for one in page.aliases if one.key not in aliases)
-    yield from (WriteAlias(page.key, alias) for alias in made.aliases)
-    yield from (WriteTag(page.key, tag) for tag in made.tags)
+    return {page.key for page in family.pages if page.key in family.quoted and not held.isdisjoint(names_of(page))}
 
 
 def _moved_names(gone: Page, target: Page) -> Iterator[Item]:
     """Yield the folded page's names and slug as names of its target; none if the target does not have its title as a name."""
     known = {alias.key for alias in target.aliases}
-    if plain_key(gone.title) not in _names(target):
+    if plain_key(gone.title) not in names_of(target):
         return
     cited = tuple(sorted(set(gone.cited())))
     slug = Alias(gone.key.slug.replace("-", " "), gone.title, sources=cited)
@@ -346,7 +299,7 @@ def _within(family: NameFamily, decision: PlanDecision) -> Iterator[DropSighting
     seen = {item.mention.key for item in decision.items if isinstance(item, HoldMention)}
     pages = [item.page for item in decision.items if isinstance(item, CreatePage)]
     covered = [
-        ({part for name in _names(page) for part in parts(name)}, {source.memory_id for source in page.cited()})
+        ({part for name in names_of(page) for part in parts(name)}, {source.memory_id for source in page.cited()})
         for page in pages
     ]
     for one in family.mentions:

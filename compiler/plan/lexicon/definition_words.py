@@ -32,6 +32,16 @@ one
   spanish: un una
   portuguese: um uma
   french: un une
+becomes
+  english: became_an? became_the became_our became_my became_his became_her has_become_an? has_become_the has_become_our
+  english: was_elected was_appointed was_promoted_to got_promoted_to
+  german: ist_jetzt wurde_zum wurde_zur
+  spanish: paso_a_ser fue_nombrad[oa] fue_elegid[oa]
+  portuguese: virou tornou_se passou_a_ser foi_nomead[oa] foi_eleit[oa]
+  french: est_devenue? devient a_ete_nommee? a_ete_elue?
+  italian: e_diventat[oa] e_stat[oa]_nominat[oa]
+is chosen
+  german: wurde ist
 has
   english: has have hired
   german: hat haben
@@ -234,7 +244,7 @@ ENDINGS = {
             r"|party|school|university|practice|hospital|office|house|flat|city|town|country)\b))"
         ),
         r"quit|resigned|retires|retired|died|(?:was|were|been|got|be) put down(?! (?:by|for|as|in|on)\b)|passed away",
-        r"stepped down|is gone|is off",
+        r"stepp(?:ed|ing) down|steps down|is gone|is off",
         r"no longer (?:works? (?:at|for|here|with)|with|in use|used|exists?|available|supported|here)",
         (
             r"(?:was|is|got|has been|will be) (?:\w+ )?"
@@ -243,13 +253,15 @@ ENDINGS = {
     ),
     "german": (
         r"verl(?:asst|ie(?:ss|ß))|gekundigt|in rente|gestorben|verstorben|verkauft|arbeitet nicht mehr",
-        r"abgesch(?:altet|afft)|abgelost",
+        r"abgesch(?:altet|afft)|abgelost|(?:tritt|trat)(?: \S+){0,4} zuruck|zuruckgetreten",
         r"geschlossen(?! (?:bis|am|an))",
     ),
-    "spanish": (r"se jubil[ao]|dejo|deja|ya no (?:trabaja|existe|esta con)|murio|fallecio|se vendio|cerro|se cerro",),
+    "spanish": (
+        r"se jubil[ao]|dimit(?:e|io)|dejo|deja|ya no (?:trabaja|existe|esta con)|murio|fallecio|se vendio|cerro|se cerro",
+    ),
     "portuguese": (
         r"saiu|deixou|aposentou|se aposenta|(?:ja )?nao (?:\S+ ){0,4}trabalha|nao .{1,40} mais|morreu|faleceu|foi vendid[oa]",
-        r"fechou",
+        r"fechou|pediu demissao|renunciou",
     ),
     "french": (
         r"est mort[es]?|est decedee?|a quitte(?! (?:la piece|la table)\b)|sest separee?|pris (?:sa|leur) retraite",

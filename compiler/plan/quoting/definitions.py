@@ -9,27 +9,20 @@ from compiler.plan.lexicon import definition_words
 from compiler.plan.names.naming import holds
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
+from compiler.plan.quoting.role_changes import has_become, is_ended
+from compiler.plan.quoting.signs import ANY as _ANY
+from compiler.plan.quoting.signs import COMMA as _COMMA
+from compiler.plan.quoting.signs import LABELLED as _LABELLED
+from compiler.plan.quoting.signs import NAME as _NAME
+from compiler.plan.quoting.signs import STOP as _STOP
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import is_verb
 from compiler.plan.text.words import ADDRESSES, HONOURED, NAMING, NO_NAMES, PREDICATES, TITLES
 from store.text.words import STOP_WORDS
 
-
-def _table() -> dict[str, str]:
-    """Return the words of all languages by their role, as alternatives of a pattern."""
-    found: dict[str, list[str]] = {}
-    for line in definition_words.WORDS.strip().split("\n"):
-        if not line.startswith(" "):
-            words = found.setdefault(line, [])
-        else:
-            words.extend(line.partition(":")[2].split())
-    return {row: "|".join(dict.fromkeys(words)).replace("_", " ") for row, words in found.items()}
-
-
 KIND = 6
 """The score of a sentence that defines its subject."""
 
-_ANY = _table()
 _IS, _TITLES, _AN, _MY = _ANY["is"], _ANY["before a name"], _ANY["article"], _ANY["possessive"]
 _NO_OFFICE = frozenset(_ANY["no office"].split("|")) | STOP_WORDS
 _ROLES = definition_words.ROLES
@@ -38,9 +31,6 @@ _LONG_LABEL_WORDS = 7
 _NEW = re.compile(r"new|neue[rs]?|nuev[oa]|nov[oa]|nouveau|nouvelle")
 _NAME_WORDS = 3
 
-# Signs in a marked sentence: the subject's name, a label, a comma or opening bracket (a definition may follow), another stop.
-_NAME, _LABELLED = "\x04", "\x01"
-_COMMA, _STOP = _STOPS = ("\x02", "\x03")
 _WORD = rf"[^{_COMMA}{_STOP}\s]+"
 _KIND = rf"(?!(?:{_ANY['and']}|{_ANY['no kind']})\b){_WORD}"
 _APPOSED = (
@@ -82,7 +72,8 @@ _HAS_CALLED = re.compile(
     rf"|\b(?:{_ANY['married to']}) {_CALLED}"
     rf"|{_NAME} (?:{_IS}) (?:{_ANY['married to']})\b|\b\w+ in law {_NAME}"
     rf"|(?:^|[{_COMMA}{_STOP}] )(?:new|neuer?|nuev[oa]|nov[oa])(?: {_WORD}){{1,3}} (?:{_ANY['is called']}) {_CALLED}"
-    rf"|\b(?:{_AN}|{_MY})(?: {_WORD}){{1,3}} (?:{_ANY['title']}) {_NAME}"
+    rf"|\b(?:{_AN}|{_MY})(?: (?!(?:{_ANY['for']}|{_ANY['in']}|{_ANY['and']}|at|to|on|of)\b){_WORD}){{1,3}}"
+    rf" (?:{_ANY['title']}) {_NAME}"
     rf"|\b(?:{_ANY['one']})(?: {_WORD}){{1,4}} {_COMMA} (?:{_HIS_NAME}|(?:he|she|it)s (?:called|named) |(?:{_ANY['bears']}) )"
     rf"{_CALLED}"
     rf"|\b(?:{_ANY['one']}|another|{_MY})(?: {_WORD}){{1,5}} (?:{_COMMA} )?(?:{_ANY['whom all call']}) {_NAME}"
@@ -91,15 +82,17 @@ _HAS_CALLED = re.compile(
 # `Jon is an architect`; `the architect is called Jon`; `New architect: Jon`.
 # `New buyer at Jon is an architect` tells of the buyer.
 _NO_SUBJECT = "".join(rf"(?<!\b{word} )" for word in f"at|in|{_ANY['for']}|bei|en|em|na|no|chez".split("|"))
+_NAME_OF = r"(?:name|nombre|nome|nom) (?:of|for|von|vom|des|der|fur|de|del|da|do|du)\b"
 _IS_KIND = re.compile(
     rf"(?:(?!(?:{_ANY['supposing']})\b)\S+ ){{0,3}}{_NO_SUBJECT}{_NAME} (?:{_IS}) "
-    rf"(?:(?:{_ANY['now or not']}) )*(?:{_AN})\b(?! (?:{_ANY['no kind']})\b)"
+    rf"(?:(?:{_ANY['now or not']}) )*(?:{_AN})\b(?! (?!{_NAME_OF})(?:{_ANY['no kind']})\b)"
 )
 _IS_HIS_NAME = re.compile(rf"{_HIS_NAME}{_CALLED}(?!\S)")
 _NOW = "(?: (?:now|jetzt|nun|ahora|agora|maintenant|officially|offiziell))*"
 _KIND_IS = re.compile(
     rf"(?!{_HIS_NAME})(?:(?!(?:it|this|that|these|those|{_ANY['aim']})\b)\S+ ){{1,5}}(?:{_ANY['is called']}){_NOW}"
     rf" (?:(?:{_AN}) (?:(?!(?:{_ANY['works at']}|{_ANY['from']}|{_ANY['in']}|to|with|on)\b){_WORD} ){{1,2}})?{_CALLED}"
+    rf"(?! \w+ing\b)"
     rf"|(?!{_HIS_NAME})(?:{_AN}|{_MY}) (?:\S+ ){{1,8}}(?:{_ANY['bears']}) {_CALLED}"
 )
 _LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
@@ -107,21 +100,12 @@ _LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
 _IS_AFTER_ASIDE = re.compile(
     rf"{_NAME} {_COMMA} (?:{_WORD} ){{1,6}}{_COMMA} (?:{_IS}) (?:{_AN}|{_MY}) (?!(?:{_ANY['no kind']})\b)"
 )
-# `Jon left the firm` ends an earlier definition of him; `Jon will retire` does not.
-_BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
-_ENDED = re.compile(rf"\b(?:{'|'.join(one for every in definition_words.ENDINGS.values() for one in every)})\b")
-_OTHERS = re.compile(rf"{_NAME} .*\b(?:he|she|they|it|er|sie|ella|ele|ela|il|elle)\b")  # `she left`
-_COMING = re.compile(rf"\b(?:{_ANY['will be']})\b")
-# `Jon says that she left`, `Jon never left`, `Jon wants her to leave`
-_NOT_ENDED = re.compile(
-    rf"\b(?:{_ANY['but not']}|(?:wants?|wanted|asks?|asked|tells?|told|lets?|helped|made|persuaded|convinced)(?! to\b))\b"
-)
 # `Jon runs the lab`; `Jon is 40 and works at the lab`; `colleague Jon`.
 _AGED = rf"(?:(?:{_IS}) \d+ (?:\w+ ){{0,3}}?(?:{_ANY['and']}) |\d+ )?"
 _WORKS = rf"(?:{_ANY['works']})(?: \S+){{0,4}} (?:{_ANY['works at']})\b"
 # `Jon runs ten miles before work` tells of no role.
 _NO_LEADING = (
-    r"on|it|them|this|that|\d+|half|two|three|four|five|six|seven|eight|nine|ten|every|each|most|several|before|after|for|in|to|from|off"
+    r"on|it|them|this|that|\d+|half|two|three|four|five|six|seven|eight|nine|ten|every|each|most|several|before|after|for|in|at|by|to|from|off"
     r"|out|away|late|with|along|around|marathons?|miles|laps|daily"
 )
 # `Jon runs the trial` is about one that another sentence tells.
@@ -136,7 +120,9 @@ _BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
 # `Jon is tired`, and not `Jon is here`; `Jon from the lab`.
 # `The teacher Jon likes is kind`
 _LIKED = re.compile(r" \w+s(?: (?:with|at|to|for|about|in|from))? (?:is|was|has|had|will|can|says|said|came|left)\b")
-_HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_ANY['here']})\b)")
+_HAS_STATE = re.compile(
+    rf"(?:\S+ ){{0,1}}{_NAME} (?:(?:{_ANY['in']}|at|{_ANY['from']}) (?:\S+ ){{1,3}})?(?:{_IS}) (?!(?:{_ANY['here']})\b)"
+)
 # `Ana lives alone in Jon`, `in the old part of Jon`; not `our living room in Jon`, `the cost of living in Jon`.
 _NO_LIVING = "".join(rf"(?<!\b{word} )" for word in ("of", "our", "the", "my", "her", "his", "their", "a", "many"))
 _PART = (
@@ -259,7 +245,7 @@ def _is_counted(text: str, keys: Collection[str]) -> bool:
 
 def _with_signs(text: str) -> str:
     """Return the plain words of a text with a sign for each stop."""
-    return " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
+    return " ".join(word if word in (_COMMA, _STOP) else plain_key(word) for word in _MARK.sub(_marked, text).split())
 
 
 def _marked(stop: re.Match[str]) -> str:
@@ -389,7 +375,4 @@ def _is_before_noun(text: str) -> bool:
 
 def _is_definition(text: str) -> bool:
     """Return whether the words say what the name is, name the bearer of a role, or end an earlier definition."""
-    ended = _ENDED.search(text) if _BEGINS.match(text) and not _COMING.search(text) else None
-    before = text[: ended.start()] if ended else ""
-    is_ended = ended is not None and not (_OTHERS.search(before) or _NOT_ENDED.search(before))
-    return bool(is_ended or _IS_KIND.match(text) or _KIND_IS.match(text))
+    return is_ended(text) or has_become(text) or bool(_IS_KIND.match(text) or _KIND_IS.match(text))

@@ -195,6 +195,50 @@ async def test_page_whose_name_is_rejected_is_merged_into_its_replacement(pools:
     assert (replayed.differences, replayed.unreplayable) == ((), 0)
 
 
+MET = (
+    "Oscar Lindgren kam gestern mit dem Fahrrad zum Treffen.",
+    "Oscar Lindgren wants to sell the old boat before winter.",
+    "Oscar Lindgren repaired the roof of the shed in a week.",
+    "We had a long lunch at Café Sombra with Oscar Lindgren.",
+    "The soup at Café Sombra is served with dark bread.",
+    "Everyone at Café Sombra was watching the rain.",
+)
+
+
+def at_two_cities(said: Sequence[str]) -> list[NewMemory]:
+    """Return memories of which two that name Café Sombra were made there, by their metadata in two cities."""
+    cities = {3: "Lyon", 4: "Leeds"}
+    places = {at: {"place": {"name": "Café Sombra", "city": city}} for at, city in cities.items()}
+    return [replace(one, metadata=places.get(at, {})) for at, one in enumerate(memories(said))]
+
+
+def contents(wiki: dict[str, bytes]) -> dict[str, object]:
+    """Return all that the pages say, with the sources of it."""
+    return {name: orjson.loads(body) for name, body in wiki.items() if name.startswith("page ")}
+
+
+async def test_headings_lines_and_tags_of_a_page_do_not_depend_on_what_came_first(pools: Pools) -> None:
+    entries = at_two_cities(MET)
+    whole = contents(await compiled_in_jobs(pools, [entries], Clock(), scope=HOUSEMATE))
+    assert {"page /wiki/entity/oscar-lindgren", "page /wiki/entity/cafe-sombra"} <= whole.keys()
+    parts = [[one] for one in reversed(entries)]
+    assert contents(await compiled_in_jobs(pools, parts, Clock())) == whole
+    replayed = await replay(engine_on(pools), pools.background, SCOPE)
+    assert (replayed.differences, replayed.unreplayable) == ((), 0)
+
+
+async def test_a_decision_that_two_notes_state_opens_with_the_first_of_them_whichever_came_first(pools: Pools) -> None:
+    entries = memories(["We decided to leave the old boat in Faro."] * 2)
+    entries[0] = replace(entries[0], occurred_at=NOW - timedelta(days=9))
+    whole = await compiled_in_jobs(pools, [entries], Clock(), scope=HOUSEMATE)
+    reverse = await compiled_in_jobs(pools, [[one] for one in reversed(entries)], Clock())
+    (path,) = (name for name in whole if name.startswith("page /wiki/decision/"))
+    for wiki in (whole, reverse):
+        page = orjson.loads(wiki[path])
+        assert [one["memory_id"] for one in page["summary_sources"]] == ["m000"]
+        assert page["summary"].startswith("2026-02-20: ")
+
+
 def of_a_town(*texts: str, first: int = 0) -> list[NewMemory]:
     """Return memories, of which those at a bakery tell that Osterhude is a town."""
     place = {"place": {"name": "Backstube Elbe", "city": "Osterhude"}}

@@ -1,0 +1,26 @@
+"""The words and signs that the patterns of definitions share."""
+
+from __future__ import annotations
+
+from compiler.plan.lexicon import definition_words
+
+
+def table() -> dict[str, str]:
+    """Return the words of all languages by their role, as alternatives of a pattern."""
+    found: dict[str, list[str]] = {}
+    for line in definition_words.WORDS.strip().split("\n"):
+        if not line.startswith(" "):
+            words = found.setdefault(line, [])
+        else:
+            words.extend(line.partition(":")[2].split())
+    return {row: "|".join(dict.fromkeys(words)).replace("_", " ") for row, words in found.items()}
+
+
+ANY = table()
+"""The words of all languages by their role, as alternatives of a pattern."""
+
+NAME, LABELLED = "\x04", "\x01"
+"""Signs in a marked sentence: the subject's name, and a label."""
+
+COMMA, STOP = "\x02", "\x03"
+"""Signs of a comma or opening bracket, after which a definition may follow, and of another stop."""
