@@ -23,7 +23,7 @@ from compiler.plan.judging.rejudging import (
 )
 from compiler.plan.names.same_names import is_titled, surname
 from compiler.plan.names.subjects import FULL_NAME, FULL_NAMES, is_person_like
-from compiler.plan.text.kin import all_keys
+from compiler.plan.text.kin import all_keys, keys_of, kind_of
 from compiler.plan.text.markdown import plain_key
 from compiler.state.row_mapping import load, mentions
 from compiler.state.substrates import MemorySubstrate
@@ -134,10 +134,12 @@ async def _families(
         *clue_names,
         *(one for every in surnamed.values() for one in every),
     }
-    holders = await _holders(connection, scope, words, exact, related.alone)
+    kin = {key for kind in {_kin(name) for name in names} - {""} for key in keys_of(kind)}
+    holders = await _holders(connection, scope, sorted({*words, *kin}), exact | kin, related.alone)
     by_name = {name: holder for holder in holders for name in holder.names}
     joined = await _called(scope, {word: longer[word] for word in alone}, by_name, substrate)
     joined += [(word, name) for word, name in sorted(clues.given) if word in by_name and name in by_name]
+    joined += _of_kin(by_name)
     for word, every in sorted(surnamed.items()):
         present_names = [name for name in (word, *every) if name in by_name]
         joined += [(present_names[0], name) for name in present_names[1:]]
@@ -151,6 +153,20 @@ async def _families(
     groups = _grouped(holders, known, joined)
     judged = [one for one in groups if _is_family(one, telling.keys(), related.alone)]
     return tuple(_family(group, kept, telling) for group in judged)
+
+
+def _kin(name: str) -> str:
+    """Return the kind of kin that a plain key names, or begins with a word for (`oma trude`); empty if neither."""
+    return kind_of(name) or kind_of(name.partition(" ")[0])
+
+
+def _of_kin(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the pairs of a word for kin and a name that begins with a word for the same kin: `grandma` and `oma trude`."""
+    by_kind: dict[str, list[str]] = {}
+    for name in sorted(names):
+        by_kind.setdefault(_kin(name), []).append(name)
+    own = {kind: next((name for name in every if kind_of(name)), "") for kind, every in by_kind.items() if kind}
+    return [(word, name) for kind, word in own.items() if word for name in by_kind[kind] if name != word]
 
 
 def _longer(names: Collection[str], bearers: Iterable[str]) -> dict[str, list[str]]:

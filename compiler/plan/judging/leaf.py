@@ -332,7 +332,8 @@ def _standing(page: Page) -> tuple[str, tuple[str, ...]]:
 def _joined(first: ProposedPage, second: ProposedPage) -> ProposedPage:
     if first.type is PageType.DECISION and _is_quoted(first) and _is_quoted(second):
         said = min(first, second, key=_saying)
-        first, second = replace(first, summary=said.summary, memory_ids=said.memory_ids), replace(second, summary="")
+        aliases = (ProposedName(first.title, first.memory_ids), *first.aliases)
+        first = replace(first, summary=said.summary, memory_ids=said.memory_ids, aliases=aliases)
     return replace(
         first,
         summary=first.summary or second.summary,

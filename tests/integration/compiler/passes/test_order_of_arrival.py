@@ -18,7 +18,15 @@ from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from store.wiki import browse, candidates
 from store.wiki.browse import PageRow
-from tests.support.compiler.compiling import HOUSEMATE, NOW, SCOPE, Clock, compiled_in_jobs, engine_on, shared_out
+from tests.support.compiler.compiling import (
+    HOUSEMATE,
+    NOW,
+    SCOPE,
+    Clock,
+    compiled_in_jobs,
+    engine_on,
+    shared_out,
+)
 
 SAID = (
     "Tarkin opened the shop before seven and swept the long yard.",
@@ -237,6 +245,14 @@ async def test_a_decision_that_two_notes_state_opens_with_the_first_of_them_whic
         page = orjson.loads(wiki[path])
         assert [one["memory_id"] for one in page["summary_sources"]] == ["m000"]
         assert page["summary"].startswith("2026-02-20: ")
+
+
+async def test_a_relative_has_one_page_whichever_word_for_the_relative_came_first(pools: Pools) -> None:
+    entries = memories(("Oma Trude backt am Sonntag Kuchen für Ximena.", "Grandma baked for Ximena and me on Friday."))
+    entries[0] = replace(entries[0], metadata={"origin": "tool"})
+    whole = contents(await compiled_in_jobs(pools, [entries], Clock(), scope=HOUSEMATE))
+    assert "page /wiki/entity/grandma" in whole
+    assert contents(await compiled_in_jobs(pools, [[one] for one in entries], Clock())) == whole
 
 
 def of_a_town(*texts: str, first: int = 0) -> list[NewMemory]:
