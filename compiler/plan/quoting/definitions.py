@@ -39,6 +39,8 @@ _APPOSED = (
     rf"|que (?:es|era|est|foi) (?!(?:{_ANY['how much']})\b){_KIND}(?: (?:de|da|do|del|en|em|no|na) {_WORD})?)"
     rf"(?: [{_COMMA}{_STOP}]|$)"
 )
+_STOP_SIGNS = frozenset([_COMMA, _STOP])
+_RELATIVES = frozenset(["that", "who", "which", "que", "qui"])
 _CALLED = rf"(?:(?:{_TITLES}) )*{_NAME}"
 _HONOURED = re.compile(rf"{_NAME} (?:{HONOURED})\b")
 
@@ -261,13 +263,20 @@ def _beside(text: str, key: str) -> int:
     text = _signed(text, key)
     if _NAME not in text:
         return 0
-    if _IS_BESIDE.search(text) or _IS_BETWEEN.search(text) or _IS_AFTER_ASIDE.match(text):
+    beside = _IS_BESIDE.search(text)
+    if (beside and not _is_clause(beside[0])) or _IS_BETWEEN.search(text) or _IS_AFTER_ASIDE.match(text):
         return KIND
     called = _HAS_CALLED.search(text)
     if called and not _DENIED.search(text[: called.end()]):
         return 5
     before = (_MINE_OR_THE if key.partition(" ")[0] in ADDRESSES else _MINE).search(text)
     return 5 if before and before[1] not in _NO_OFFICE else 0
+
+
+def _is_clause(apposed: str) -> bool:
+    """Return whether the words after a name and a comma are a clause: `Jon, a doctor came`, and not `Jon, a doctor who came`."""
+    words = [word for word in apposed.split() if word not in _STOP_SIGNS]
+    return is_verb(words[-1]) and _RELATIVES.isdisjoint(words)
 
 
 def _signed(text: str, key: str) -> str:

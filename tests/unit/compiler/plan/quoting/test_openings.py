@@ -54,6 +54,7 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Olga is thinking of a move.", ("Omar wants to quit Olga's choir now.", "Olga says that it isn't.")),
         ("Olga", "On Sunday at noon we had lunch with Olga.", ("I told her that Olga waits at the pier.",)),
         ("Olga", "Olga in flat 9 is deaf in one ear.", ("A nurse from the clinic sat with Mrs Olga for an hour.",)),
+        ("Fulda", "Fulda is quiet in the winter.", ("Omar fell near Fulda, a doctor from Kassel came.",)),
         ("Olga", "Olga turned eighty and still drives.", ("The bay again, great. is Olga coming",)),
         ("Olga", "Olga became a consultant in July.", ("Olga works for the tax office.",)),
         ("Olga", "Olga wurde einstimmig zur Vorsitzenden gewählt.", ("Olga leitet die Sitzung am Dienstag.",)),
