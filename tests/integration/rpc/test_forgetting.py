@@ -27,6 +27,7 @@ from store.scope import Scope
 from store.tenancy import forgotten, tenants
 from tests.support.compiler.compiling import Clock, fetch, until_lock_wait
 from tests.support.rpc.service_calls import NOW, an_agent, refused_field
+from tests.support.store.schema_rows import fill, tenant_tables
 from tests.support.waiting import until
 
 OWNER = an_agent().identity
@@ -400,3 +401,13 @@ async def test_request_that_was_restored_from_another_server_is_settled(database
     await fetch(database, later)
     report = await purge(database)
     assert (report.settled, report.left) == (1, 0)
+
+
+async def test_purge_rewrites_every_table_with_rows(
+    database: str, superuser: asyncpg.Connection[asyncpg.Record]
+) -> None:
+    tables = await tenant_tables(superuser)
+    await fill(superuser, tables, {})
+    report = await purge(database, is_forced=True)
+    assert (report.busy, report.unpurged) == ((), ())
+    assert report.servers or {table.name for table in tables} <= set(report.tables)  # on a cluster the others have them
