@@ -130,7 +130,9 @@ _ABBREVIATIONS = frozenset(
     }
 )
 _BEFORE_NUMBERS = frozenset({"no", "nos", "art", "abs", "ed", "p", "pp", "nr", "vol", "ch", "sec"})
-_MONTH = regex.compile(r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b")
+_ORDINAL_FOLLOWER = regex.compile(
+    r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Quartal)\b"
+)
 _SHORTEST_CHARS = 20
 _LONGEST_NUMBER = 3  # "12." at the start of a line is a list item
 
@@ -175,7 +177,7 @@ def _is_abbreviation(text: str, stop: regex.Match[str]) -> bool:
     if len(word) == 1 and before.start() and before.string[before.start() - 1] in _APOSTROPHES:  # isn't, Jo's
         return False
     if word.isdigit():
-        return len(word) <= 2 and _MONTH.match(text, stop.end()) is not None  # am 3. Mai
+        return len(word) <= 2 and _ORDINAL_FOLLOWER.match(text, stop.end()) is not None  # am 3. Mai
     following = text[stop.end()]
     if word == "eng" and before[0].islower():  # German: narrow
         return False

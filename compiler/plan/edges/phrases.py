@@ -337,20 +337,3 @@ OPENING = (
     r"(?:[a-zà-ÿ-]+\s+){1,2}"
     r"|\b(?:[Tt]he|[Ee]l|[Ll]a|[Oo]|[Aa]|[Dd]er|[Dd]ie|[Dd]as|[Ll]e|[Ii]l)\s+(?:[a-zà-ÿ-]+\s+)?)$"
 )
-MONTHS: Final[Sequence[frozenset[str]]] = tuple(
-    frozenset(names.split())
-    for names in (
-        "january jan enero janeiro januar janvier gennaio",
-        "february feb febrero fevereiro februar février febbraio",
-        "march mar marzo março märz mars",
-        "april apr abril avril aprile",
-        "may mayo maio mai maggio",
-        "june jun junio junho juni juin giugno",
-        "july jul julio julho juli juillet luglio",
-        "august aug agosto août",
-        "september sep sept septiembre setembro septembre settembre",
-        "october oct octubre outubro oktober octobre ottobre",
-        "november nov noviembre novembro novembre",
-        "december dec diciembre dezembro dezember décembre dicembre",
-    )
-)

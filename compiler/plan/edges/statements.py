@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cache, lru_cache
 
 from compiler.plan.edge_types import SOLE_TYPES
 from compiler.plan.edges.nouns import NOUNS
+from compiler.plan.edges.periods import EdgePeriod, period_after
 from compiler.plan.edges.phrases import (
     BELONGING,
     BESIDE,
@@ -22,7 +22,6 @@ from compiler.plan.edges.phrases import (
     DOUBT,
     FIRST_PERSON,
     FRAMES,
-    MONTHS,
     OPENING,
     PHRASES,
     POSSESSION,
@@ -42,28 +41,9 @@ _POSSESSION = re.compile(POSSESSION)
 _WORD = re.compile(r"[^\W\d_]+")
 _DOUBT = re.compile(DOUBT, re.IGNORECASE)
 _OPENING = re.compile(OPENING)
-_MONTH = "|".join(sorted((name for names in MONTHS for name in names), key=len, reverse=True))
-_DATE = rf"(?:(?P<{{0}}_month>{_MONTH})\.?\s+(?:de\s+)?)?(?P<{{0}}_year>(?:19|20)\d\d)"
-_SINCE = re.compile(
-    rf"^[\"”“»]?,?\s*(?:since|from|desde|seit|depuis|dal|von)\s+(?:en\s+)?{_DATE.format('since')}", re.IGNORECASE
-)
-_UNTIL = re.compile(
-    rf"\s*,?\s*(?:until|till|to|through|hasta|até|bis|jusqu['’]en|fino al|al|–|-)\s+{_DATE.format('until')}",
-    re.IGNORECASE,
-)
 _NAME_GOES_ON = re.compile(
     r"['’](?:s\b|(?=\s))|-\w|\s+[^\W\d_a-zà-ÿ]|\s+(?:or|o|oder|ou)\b|\s+an?\s+(?:letter|email|card|note|message|text)\b"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class EdgePeriod:
-    """The period of a statement, as dates and in its words; None and empty where it names no date."""
-
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
-    since: str = ""
-    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +55,7 @@ class StatedEdge:
     type: str
     object: str
     is_past: bool = False
-    period: EdgePeriod = EdgePeriod()
+    period: EdgePeriod = EdgePeriod()  # noqa: RUF009  # frozen
     is_sole: bool = False
 
 
@@ -166,7 +146,7 @@ def _between(
         return StatedEdge(first, "member_of", second) if first in people else None
     for kind, flags, phrase in _phrases():
         if phrase.fullmatch(between):
-            return _edge(kind, flags, (first, second), people, _period(sentence[named[1] :]))
+            return _edge(kind, flags, (first, second), people, period_after(sentence[named[1] :]))
     return None
 
 
@@ -204,7 +184,7 @@ def _changed(
         if first.fullmatch(sentence, end, before[0]) and second.fullmatch(sentence, before[1], after[0]):
             if kind == "located_in" and subject in people:
                 return None
-            now = StatedEdge(subject, kind, begun, period=_period(sentence[after[1] :]))
+            now = StatedEdge(subject, kind, begun, period=period_after(sentence[after[1] :]))
             return StatedEdge(subject, kind, ended, is_past=True), _with_is_sole(now, sentence)
     return None
 
@@ -221,32 +201,5 @@ def _own(sentence: str, named: tuple[int, int], speaker: str) -> StatedEdge | No
     for kind, flags, phrase in _first_person():
         match = phrase.search(sentence[: named[0]])
         if match and _OPENING.search(sentence[: match.start()]):
-            return StatedEdge(speaker, kind, sentence[slice(*named)], "†" in flags, _period(sentence[named[1] :]))
+            return StatedEdge(speaker, kind, sentence[slice(*named)], "†" in flags, period_after(sentence[named[1] :]))
     return None
-
-
-def _period(rest: str) -> EdgePeriod:
-    """Return the period that follows a statement: “since May 2021”, “from 2015 to 2019”."""
-    since = _SINCE.match(rest)
-    until = _UNTIL.match(rest, since.end() if since else 0)
-    if since and not until and since[0].strip(' ,"”“»').casefold().startswith(("from", "von")):
-        return EdgePeriod()
-    return EdgePeriod(_instant(since, "since"), _instant(until, "until"), _said(since, "since"), _said(until, "until"))
-
-
-def _instant(found: re.Match[str] | None, name: str) -> datetime | None:
-    if found is None:
-        return None
-    month = _month(found[f"{name}_month"])
-    return datetime(int(found[f"{name}_year"]), month or 1, 1, tzinfo=UTC)
-
-
-def _said(found: re.Match[str] | None, name: str) -> str:
-    if found is None:
-        return ""
-    month = _month(found[f"{name}_month"])
-    return f"{found[f'{name}_year']}-{month:02}" if month else found[f"{name}_year"]
-
-
-def _month(name: str | None) -> int:
-    return next((at for at, names in enumerate(MONTHS, 1) if name and name.casefold() in names), 0)

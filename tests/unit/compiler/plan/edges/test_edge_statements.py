@@ -90,6 +90,12 @@ def test_speaker_states_edges_of_himself() -> None:
     [
         ("Maria works at Helios Labs since May 2021.", datetime(2021, 5, 1, tzinfo=UTC), None, False),
         ("Maria works at Helios Labs since 2021.", datetime(2021, 1, 1, tzinfo=UTC), None, False),
+        ("Maria works at Helios Labs since Q3 2024.", datetime(2024, 7, 1, tzinfo=UTC), None, False),
+        ("Maria works at Helios Labs since 2024-Q3.", datetime(2024, 7, 1, tzinfo=UTC), None, False),
+        ("Maria works at Helios Labs since the third quarter of 2024.", datetime(2024, 7, 1, tzinfo=UTC), None, False),
+        ("Maria arbeitet bei Helios Labs seit dem 3. Quartal 2024.", datetime(2024, 7, 1, tzinfo=UTC), None, False),
+        ("Maria trabaja en Helios Labs desde el 3er trimestre de 2024.", datetime(2024, 7, 1, tzinfo=UTC), None, False),
+        ("Maria travaille chez Helios Labs depuis le T3 2024.", datetime(2024, 7, 1, tzinfo=UTC), None, False),
         ("Maria worked at Helios Labs from 2015 to 2019.", datetime(2015, 1, 1, tzinfo=UTC),
          datetime(2019, 1, 1, tzinfo=UTC), True),
         ("Maria worked at Helios Labs until March 2019.", None, datetime(2019, 3, 1, tzinfo=UTC), True),
