@@ -33,6 +33,7 @@ BENCHES = {
     "recovery": "load.recovery",
     "scale": "load.scale",
     "sensitivity": "training.sensitivity",
+    "start": "speed.start",
     "tracing": "speed.tracing",
     "views": "load.views",
     "writes": "load.writes",
