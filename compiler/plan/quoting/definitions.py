@@ -10,11 +10,7 @@ from compiler.plan.names.naming import holds
 from compiler.plan.names.speakers import speaker_of
 from compiler.plan.names.spotting import runs
 from compiler.plan.quoting.role_changes import has_become, is_ended
-from compiler.plan.quoting.signs import ANY as _ANY
-from compiler.plan.quoting.signs import COMMA as _COMMA
-from compiler.plan.quoting.signs import LABELLED as _LABELLED
-from compiler.plan.quoting.signs import NAME as _NAME
-from compiler.plan.quoting.signs import STOP as _STOP
+from compiler.plan.quoting.signs import ANY, COMMA, LABELLED, NAME, STOP
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.persons import is_verb
 from compiler.plan.text.words import ADDRESSES, HONOURED, NAMING, NO_NAMES, PREDICATES, TITLES
@@ -23,88 +19,88 @@ from store.text.words import STOP_WORDS
 KIND = 6
 """The score of a sentence that defines its subject."""
 
-_IS, _TITLES, _AN, _MY = _ANY["is"], _ANY["before a name"], _ANY["article"], _ANY["possessive"]
-_NO_OFFICE = frozenset(_ANY["no office"].split("|")) | STOP_WORDS
+_IS, _TITLES, _AN, _MY = ANY["is"], ANY["before a name"], ANY["article"], ANY["possessive"]
+_NO_OFFICE = frozenset(ANY["no office"].split("|")) | STOP_WORDS
 _ROLES = definition_words.ROLES
 _LABEL_WORDS = 4
 _LONG_LABEL_WORDS = 7
 _NEW = re.compile(r"new|neue[rs]?|nuev[oa]|nov[oa]|nouveau|nouvelle")
 _NAME_WORDS = 3
 
-_WORD = rf"[^{_COMMA}{_STOP}\s]+"
-_KIND = rf"(?!(?:{_ANY['and']}|{_ANY['no kind']})\b){_WORD}"
+_WORD = rf"[^{COMMA}{STOP}\s]+"
+_KIND = rf"(?!(?:{ANY['and']}|{ANY['no kind']})\b){_WORD}"
 _APPOSED = (
-    rf"(?:(?:who is |who s |que es )?(?:{_AN}|{_MY}|{_ANY['article in a case']})(?! (?:{_ANY['for']})\b)(?: {_KIND}){{1,5}}"
+    rf"(?:(?:who is |who s |que es )?(?:{_AN}|{_MY}|{ANY['article in a case']})(?! (?:{ANY['for']})\b)(?: {_KIND}){{1,5}}"
     rf"(?: (?:that|who|which|que|qui)(?: {_WORD})+)?"
-    rf"|que (?:es|era|est|foi) (?!(?:{_ANY['how much']})\b){_KIND}(?: (?:de|da|do|del|en|em|no|na) {_WORD})?)"
-    rf"(?: [{_COMMA}{_STOP}]|$)"
+    rf"|que (?:es|era|est|foi) (?!(?:{ANY['how much']})\b){_KIND}(?: (?:de|da|do|del|en|em|no|na) {_WORD})?)"
+    rf"(?: [{COMMA}{STOP}]|$)"
 )
-_STOP_SIGNS = frozenset([_COMMA, _STOP])
+_STOP_SIGNS = frozenset([COMMA, STOP])
 _RELATIVES = frozenset(["that", "who", "which", "que", "qui"])
-_CALLED = rf"(?:(?:{_TITLES}) )*{_NAME}"
-_HONOURED = re.compile(rf"{_NAME} (?:{HONOURED})\b")
+_CALLED = rf"(?:(?:{_TITLES}) )*{NAME}"
+_HONOURED = re.compile(rf"{NAME} (?:{HONOURED})\b")
 
 # `His name is Jon`, `she is called Jon`: who he is stands in another sentence.
-_HIS_NAME = rf"(?:{_ANY['pronoun']}) (?:name |nombre |nome |nom )?(?:{_ANY['is called']}) "
+_HIS_NAME = rf"(?:{ANY['pronoun']}) (?:name |nombre |nome |nom )?(?:{ANY['is called']}) "
 # `Omar's boat called Jon`, `the fifth called Jon`: something else has the name.
 _BAPTISING = frozenset(["called", "named"])
 # `Jon, an architect`; `our baker, Jon, came`; `my old boss Jon`; `the boss Dona Ana`.
-_IS_BESIDE = re.compile(rf"(?:^|\s){_NAME} {_COMMA} {_APPOSED}")
+_IS_BESIDE = re.compile(rf"(?:^|\s){NAME} {COMMA} {_APPOSED}")
 _IS_BETWEEN = re.compile(
-    rf"^(?:{_AN}|{_MY})(?: {_WORD}){{1,5}} {_COMMA} (?:{_WORD} (?:{_ANY['and']}) )?(?:old |young |little )?{_CALLED}"
-    rf"(?: (?:{_ANY['and']}) {_WORD})?"
-    rf" [{_COMMA}{_STOP}]"
-    rf"|\b(?:{_ANY['has']}) (?:{_ANY['one']})(?: {_WORD}){{1,4}} {_COMMA} {_CALLED} {_COMMA}"
-    rf"|\b(?:{_MY}) (?:{_WORD} )?(?:{'|'.join(sorted(NAMING - _BAPTISING))}) {_COMMA} {_CALLED} [{_COMMA}{_STOP}]"
+    rf"^(?:{_AN}|{_MY})(?: {_WORD}){{1,5}} {COMMA} (?:{_WORD} (?:{ANY['and']}) )?(?:old |young |little )?{_CALLED}"
+    rf"(?: (?:{ANY['and']}) {_WORD})?"
+    rf" [{COMMA}{STOP}]"
+    rf"|\b(?:{ANY['has']}) (?:{ANY['one']})(?: {_WORD}){{1,4}} {COMMA} {_CALLED} {COMMA}"
+    rf"|\b(?:{_MY}) (?:{_WORD} )?(?:{'|'.join(sorted(NAMING - _BAPTISING))}) {COMMA} {_CALLED} [{COMMA}{STOP}]"
 )
 # `She met a widow, Jon.`, `says the landlady, Mrs Jon`; in a conversation Jon may be spoken to.
 _IS_AT_END = re.compile(
-    rf"\b(?:{_ANY['one']})(?: (?!(?:{_ANY['and']}|{_ANY['for']})\b){_WORD}){{1,4}} {_COMMA} {_CALLED}(?: {_STOP})?$"
-    rf"|\b(?:{_AN})(?: {_WORD}){{1,2}} {_COMMA} (?:{_TITLES}) {_NAME}(?: {_STOP})?$"
+    rf"\b(?:{ANY['one']})(?: (?!(?:{ANY['and']}|{ANY['for']})\b){_WORD}){{1,4}} {COMMA} {_CALLED}(?: {STOP})?$"
+    rf"|\b(?:{_AN})(?: {_WORD}){{1,2}} {COMMA} (?:{_TITLES}) {NAME}(?: {STOP})?$"
 )
 _MINE = re.compile(rf"\b(?:{_MY}) (?:{_WORD} )??({_WORD}) {_CALLED}")
 _MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:{_WORD} )??({_WORD}) {_CALLED}")
 # `Kick-off: their lead is Jon`, `he has a son who is called Jon`, `she bought a boat and named it Jon`; `married to Jon`.
 _HAS_CALLED = re.compile(
-    rf"(?:^|[{_COMMA}{_STOP}] |\b(?:{_ANY['and']}) )(?:{_MY}|the)"
-    rf"(?: (?!(?:{_ANY['no kind']}|{_ANY['aim']})\b(?! friend| man\b)){_WORD}){{1,4}}"
-    rf" (?:{_ANY['is called']}) {_CALLED}"
-    rf"|\b(?:{_ANY['one']})(?: (?!(?:{_ANY['and']})\b){_WORD}){{1,6}}?"
-    rf" (?:{_ANY['bears']}|called|named|namens|(?:ll|ch)amad[ao]) (?:{_WORD} (?:{_ANY['and']}) )?{_CALLED}"
-    rf"|\b(?:{_ANY['married to']}) {_CALLED}"
-    rf"|{_NAME} (?:{_IS}) (?:{_ANY['married to']})\b|\b\w+ in law {_NAME}"
-    rf"|(?:^|[{_COMMA}{_STOP}] )(?:new|neuer?|nuev[oa]|nov[oa])(?: {_WORD}){{1,3}} (?:{_ANY['is called']}) {_CALLED}"
-    rf"|\b(?:{_AN}|{_MY})(?: (?!(?:{_ANY['for']}|{_ANY['in']}|{_ANY['and']}|at|to|on|of)\b){_WORD}){{1,3}}"
-    rf" (?:{_ANY['title']}) {_NAME}"
-    rf"|\b(?:{_ANY['one']})(?: {_WORD}){{1,4}} {_COMMA} (?:{_HIS_NAME}|(?:he|she|it)s (?:called|named) |(?:{_ANY['bears']}) )"
+    rf"(?:^|[{COMMA}{STOP}] |\b(?:{ANY['and']}) )(?:{_MY}|the)"
+    rf"(?: (?!(?:{ANY['no kind']}|{ANY['aim']})\b(?! friend| man\b)){_WORD}){{1,4}}"
+    rf" (?:{ANY['is called']}) {_CALLED}"
+    rf"|\b(?:{ANY['one']})(?: (?!(?:{ANY['and']})\b){_WORD}){{1,6}}?"
+    rf" (?:{ANY['bears']}|called|named|namens|(?:ll|ch)amad[ao]) (?:{_WORD} (?:{ANY['and']}) )?{_CALLED}"
+    rf"|\b(?:{ANY['married to']}) {_CALLED}"
+    rf"|{NAME} (?:{_IS}) (?:{ANY['married to']})\b|\b\w+ in law {NAME}"
+    rf"|(?:^|[{COMMA}{STOP}] )(?:new|neuer?|nuev[oa]|nov[oa])(?: {_WORD}){{1,3}} (?:{ANY['is called']}) {_CALLED}"
+    rf"|\b(?:{_AN}|{_MY})(?: (?!(?:{ANY['for']}|{ANY['in']}|{ANY['and']}|at|to|on|of)\b){_WORD}){{1,3}}"
+    rf" (?:{ANY['title']}) {NAME}"
+    rf"|\b(?:{ANY['one']})(?: {_WORD}){{1,4}} {COMMA} (?:{_HIS_NAME}|(?:he|she|it)s (?:called|named) |(?:{ANY['bears']}) )"
     rf"{_CALLED}"
-    rf"|\b(?:{_ANY['one']}|another|{_MY})(?: {_WORD}){{1,5}} (?:{_COMMA} )?(?:{_ANY['whom all call']}) {_NAME}"
-    rf"|^{_WORD} (?!(?:after|ever|never|other|over|under)\b)\w{{2,}}(?:er|or|ist|ian) (?:dr|mr|mrs|ms) {_NAME}"
+    rf"|\b(?:{ANY['one']}|another|{_MY})(?: {_WORD}){{1,5}} (?:{COMMA} )?(?:{ANY['whom all call']}) {NAME}"
+    rf"|^{_WORD} (?!(?:after|ever|never|other|over|under)\b)\w{{2,}}(?:er|or|ist|ian) (?:dr|mr|mrs|ms) {NAME}"
 )
 # `Jon is an architect`; `the architect is called Jon`; `New architect: Jon`.
 # `New buyer at Jon is an architect` tells of the buyer.
-_NO_SUBJECT = "".join(rf"(?<!\b{word} )" for word in f"at|in|{_ANY['for']}|bei|en|em|na|no|chez".split("|"))
+_NO_SUBJECT = "".join(rf"(?<!\b{word} )" for word in f"at|in|{ANY['for']}|bei|en|em|na|no|chez".split("|"))
 _NAME_OF = r"(?:name|nombre|nome|nom) (?:of|for|von|vom|des|der|fur|de|del|da|do|du)\b"
 _IS_KIND = re.compile(
-    rf"(?:(?!(?:{_ANY['supposing']})\b)\S+ ){{0,3}}{_NO_SUBJECT}{_NAME} (?:{_IS}) "
-    rf"(?:(?:{_ANY['now or not']}) )*(?:{_AN})\b(?! (?!{_NAME_OF})(?:{_ANY['no kind']})\b)"
+    rf"(?:(?!(?:{ANY['supposing']})\b)\S+ ){{0,3}}{_NO_SUBJECT}{NAME} (?:{_IS}) "
+    rf"(?:(?:{ANY['now or not']}) )*(?:{_AN})\b(?! (?!{_NAME_OF})(?:{ANY['no kind']})\b)"
 )
 _IS_HIS_NAME = re.compile(rf"{_HIS_NAME}{_CALLED}(?!\S)")
 _NOW = "(?: (?:now|jetzt|nun|ahora|agora|maintenant|officially|offiziell))*"
 _KIND_IS = re.compile(
-    rf"(?!{_HIS_NAME})(?:(?!(?:it|this|that|these|those|{_ANY['aim']})\b)\S+ ){{1,5}}(?:{_ANY['is called']}){_NOW}"
-    rf" (?:(?:{_AN}) (?:(?!(?:{_ANY['works at']}|{_ANY['from']}|{_ANY['in']}|to|with|on)\b){_WORD} ){{1,2}})?{_CALLED}"
+    rf"(?!{_HIS_NAME})(?:(?!(?:it|this|that|these|those|{ANY['aim']})\b)\S+ ){{1,5}}(?:{ANY['is called']}){_NOW}"
+    rf" (?:(?:{_AN}) (?:(?!(?:{ANY['works at']}|{ANY['from']}|{ANY['in']}|to|with|on)\b){_WORD} ){{1,2}})?{_CALLED}"
     rf"(?! \w+ing\b)"
-    rf"|(?!{_HIS_NAME})(?:{_AN}|{_MY}) (?:\S+ ){{1,8}}(?:{_ANY['bears']}) {_CALLED}"
+    rf"|(?!{_HIS_NAME})(?:{_AN}|{_MY}) (?:\S+ ){{1,8}}(?:{ANY['bears']}) {_CALLED}"
 )
-_LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
+_LABELS = re.compile(rf"{LABELLED} (?:\S+ ){{0,2}}{NAME}(?: \S+)?")
 # `Jon Baker, born Weiss, is her oldest friend`.
 _IS_AFTER_ASIDE = re.compile(
-    rf"{_NAME} {_COMMA} (?:{_WORD} ){{1,6}}{_COMMA} (?:{_IS}) (?:{_AN}|{_MY}) (?!(?:{_ANY['no kind']})\b)"
+    rf"{NAME} {COMMA} (?:{_WORD} ){{1,6}}{COMMA} (?:{_IS}) (?:{_AN}|{_MY}) (?!(?:{ANY['no kind']})\b)"
 )
 # `Jon runs the lab`; `Jon is 40 and works at the lab`; `colleague Jon`.
-_AGED = rf"(?:(?:{_IS}) \d+ (?:\w+ ){{0,3}}?(?:{_ANY['and']}) |\d+ )?"
-_WORKS = rf"(?:{_ANY['works']})(?: \S+){{0,4}} (?:{_ANY['works at']})\b"
+_AGED = rf"(?:(?:{_IS}) \d+ (?:\w+ ){{0,3}}?(?:{ANY['and']}) |\d+ )?"
+_WORKS = rf"(?:{ANY['works']})(?: \S+){{0,4}} (?:{ANY['works at']})\b"
 # `Jon runs ten miles before work` tells of no role.
 _NO_LEADING = (
     r"on|it|them|this|that|\d+|half|two|three|four|five|six|seven|eight|nine|ten|every|each|most|several|before|after|for|in|at|by|to|from|off"
@@ -116,14 +112,14 @@ _EVENT = r"(?:\w+ )?(?:trial|test|tests|pilot|meeting|migration|rollout|retro|se
 _TEAM = r"(?:the|our|my|his|her|their) (?:\S+ ){0,3}(?:team|staff|board|department|committee)"
 _JOINED = rf"(?:joins|joined) (?:{_TEAM}|(?:\S+ ){{0,2}}as)\b"
 _HAS_ROLE = re.compile(
-    rf"(?:\S+ )?{_NAME} {_AGED}(?:(?:{_ANY['leads']})\b(?! (?:{_NO_LEADING})\b)(?! the {_EVENT}\W*$)|{_WORKS}|{_JOINED})"
+    rf"(?:\S+ )?{NAME} {_AGED}(?:(?:{ANY['leads']})\b(?! (?:{_NO_LEADING})\b)(?! the {_EVENT}\W*$)|{_WORKS}|{_JOINED})"
 )
-_BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
+_BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {NAME}")
 # `Jon is tired`, and not `Jon is here`; `Jon from the lab`.
 # `The teacher Jon likes is kind`
 _LIKED = re.compile(r" \w+s(?: (?:with|at|to|for|about|in|from))? (?:is|was|has|had|will|can|says|said|came|left)\b")
 _HAS_STATE = re.compile(
-    rf"(?:\S+ ){{0,1}}{_NAME} (?:(?:{_ANY['in']}|at|{_ANY['from']}) (?:\S+ ){{1,3}})?(?:{_IS}) (?!(?:{_ANY['here']})\b)"
+    rf"(?:\S+ ){{0,1}}{NAME} (?:(?:{ANY['in']}|at|{ANY['from']}) (?:\S+ ){{1,3}})?(?:{_IS}) (?!(?:{ANY['here']})\b)"
 )
 # `Ana lives alone in Jon`, `in the old part of Jon`; not `our living room in Jon`, `the cost of living in Jon`.
 _NO_LIVING = "".join(rf"(?<!\b{word} )" for word in ("of", "our", "the", "my", "her", "his", "their", "a", "many"))
@@ -131,17 +127,17 @@ _PART = (
     r"(?: the (?:\w+ ){0,3}(?:part|side|centre|center|middle|outskirts|suburbs|area|end|edge|quarter|district) of"
     r"| (?:(?:el|la|las|o|a|le) )?(?:centro|afueras|zona|parte|norte|sur|sul|centre|banlieue) (?:\w+ )?de)?"
 )
-_LIVES_IN = rf"(?:{_ANY['lives']})(?: (?!(?:{_ANY['next clause']}|who|which)\b)\w+){{0,9}} (?:{_ANY['in']}){_PART}"
-_IS_HOME = re.compile(rf"\b{_NO_LIVING}(?:{_LIVES_IN}|{_ANY['moves to']}) {_NAME}")
-_IS_LIVED_IN = re.compile(rf"\b{_NO_LIVING}{_LIVES_IN} {_NAME}")
+_LIVES_IN = rf"(?:{ANY['lives']})(?: (?!(?:{ANY['next clause']}|who|which)\b)\w+){{0,9}} (?:{ANY['in']}){_PART}"
+_IS_HOME = re.compile(rf"\b{_NO_LIVING}(?:{_LIVES_IN}|{ANY['moves to']}) {NAME}")
+_IS_LIVED_IN = re.compile(rf"\b{_NO_LIVING}{_LIVES_IN} {NAME}")
 _NOBODY = re.compile(
     r"\b(?:(?:nobody|niemand|nadie|ninguem|personne ne)(?: \w+){0,2}|never|no longer|not|dont|doesnt|didnt|nunca|jamais|ya no) $"
 )
 _NOT_IN_IT = re.compile(r"\b(?:nicht|kein\w*|no longer|pas)\b")
-_IS_FROM = re.compile(rf"(?:(?:yes|yeah|no|oh|ah|well|ok|ja|nein|si|sim|nao|oui) )?{_NAME} (?:{_ANY['from']}) ")
+_IS_FROM = re.compile(rf"(?:(?:yes|yeah|no|oh|ah|well|ok|ja|nein|si|sim|nao|oui) )?{NAME} (?:{ANY['from']}) ")
 # `Her name is Jon and she teaches`
-_DOES = "|".join((_ANY["works"], _ANY["leads"], _ANY["lives"], _IS))
-_HIS_NAME_AND = re.compile(rf"{_HIS_NAME}{_CALLED} (?:(?:{_ANY['and']}) )?(?:(?:{_ANY['pronoun']}) \w|(?:{_DOES})\b)")
+_DOES = "|".join((ANY["works"], ANY["leads"], ANY["lives"], _IS))
+_HIS_NAME_AND = re.compile(rf"{_HIS_NAME}{_CALLED} (?:(?:{ANY['and']}) )?(?:(?:{ANY['pronoun']}) \w|(?:{_DOES})\b)")
 # `There is no town called Jon`.
 _DENIED = re.compile(r"\b(?:no|not|nothing|isnt|kein\w*|nicht|ningun\w*|nenhum\w*|aucune?)\b")
 # `I think it was: Jon` answers a question that is not in the text.
@@ -160,12 +156,12 @@ _ORDINALS = re.compile(r"\b(?:second|third|fourth|fifth|sixth|last|other) $")
 _NAMESAKE = re.compile(
     rf"['’]s (?:\w+ )?(?!(?:is|was|{'|'.join(NAMING)})\b)[a-z]+ (?:called|named) ([^\W\d_a-z][\w-]+)"
 )
-_NAMED_IT = re.compile(rf"\b(?:named|christened|called) (?:it|him) {_NAME}")
-_OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
-_STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
-_WAS = re.compile(rf"{_NAME} (?:was|were|war|era|foi|fue|etait) (?:{_AN})\b")  # it may be so no longer
-_SEVERAL = re.compile(rf"{_NAME} (?:are|were) ")
-_BEFORE_NOUN = re.compile(rf"{_NAME} ((?:[a-z]{{3,}} ){{0,2}}[a-z]{{3,}}) (?:is|was|has|will|{_ANY['title']})\b")
+_NAMED_IT = re.compile(rf"\b(?:named|christened|called) (?:it|him) {NAME}")
+_OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{NAME}")
+_STATE = re.compile(rf"{NAME} (?:{_IS}) ")
+_WAS = re.compile(rf"{NAME} (?:was|were|war|era|foi|fue|etait) (?:{_AN})\b")  # it may be so no longer
+_SEVERAL = re.compile(rf"{NAME} (?:are|were) ")
+_BEFORE_NOUN = re.compile(rf"{NAME} ((?:[a-z]{{3,}} ){{0,2}}[a-z]{{3,}}) (?:is|was|has|will|{ANY['title']})\b")
 _NO_NOUN = re.compile(r"\w+(?:ly|[^s]s|ed)")
 
 _MARK = re.compile(r"[,();:!?]|\.(?=\s*$)")
@@ -189,7 +185,7 @@ _OWNER = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"(;\s+|:\s+|\s[-–—]\s)")
-_LATER = re.compile(rf";\s+|,?\s+(?:{_ANY['next clause']})\s+")
+_LATER = re.compile(rf";\s+|,?\s+(?:{ANY['next clause']})\s+")
 _TITLE = re.compile(rf"\b(?:{'|'.join(sorted(TITLES))})\.\s", re.IGNORECASE)
 _NAME_ALONE = re.compile(r"[,.(;!?](?:\s|$)")
 _CONTACT = re.compile(
@@ -247,12 +243,12 @@ def _is_counted(text: str, keys: Collection[str]) -> bool:
 
 def _with_signs(text: str) -> str:
     """Return the plain words of a text with a sign for each stop."""
-    return " ".join(word if word in (_COMMA, _STOP) else plain_key(word) for word in _MARK.sub(_marked, text).split())
+    return " ".join(word if word in (COMMA, STOP) else plain_key(word) for word in _MARK.sub(_marked, text).split())
 
 
 def _marked(stop: re.Match[str]) -> str:
     """Return the sign for a stop: one for a comma or an opening bracket, after which a definition may follow, else another."""
-    return f" {_COMMA if stop[0] in ',(' else _STOP} "
+    return f" {COMMA if stop[0] in ',(' else STOP} "
 
 
 def _beside(text: str, key: str) -> int:
@@ -261,7 +257,7 @@ def _beside(text: str, key: str) -> int:
     `text` has a sign for each stop.
     """
     text = _signed(text, key)
-    if _NAME not in text:
+    if NAME not in text:
         return 0
     beside = _IS_BESIDE.search(text)
     if (beside and not _is_clause(beside[0])) or _IS_BETWEEN.search(text) or _IS_AFTER_ASIDE.match(text):
@@ -281,7 +277,7 @@ def _is_clause(apposed: str) -> bool:
 
 def _signed(text: str, key: str) -> str:
     """Return the words with a sign for the name with this plain key, also before a Japanese form of address (`Jon-san`)."""
-    return _HONOURED.sub(_NAME, f" {text} ".replace(f" {key} ", f" {_NAME} "))[1:-1]
+    return _HONOURED.sub(NAME, f" {text} ".replace(f" {key} ", f" {NAME} "))[1:-1]
 
 
 def clause(sentence: str, keys: Collection[str]) -> str:
@@ -331,7 +327,7 @@ def _clauses(sentence: str) -> Iterator[str]:
         if not speaker_of(sentence) or len(value.split()) <= _NAME_WORDS:
             names = _CONTACT.split(value, maxsplit=1)[0].split()
             is_name = all(one[0].isupper() for one in names) and names[0] != "RIP"
-            yield f"{_LABELLED} {plain_key(' '.join(names))}" if is_name else ""
+            yield f"{LABELLED} {plain_key(' '.join(names))}" if is_name else ""
 
 
 def without_longer(text: str, sentence: str, keys: Collection[str]) -> str:
@@ -344,9 +340,9 @@ def without_longer(text: str, sentence: str, keys: Collection[str]) -> str:
 
 def _defined(text: str, key: str) -> int:
     text = _signed(text, key)
-    if _NAME not in text:
+    if NAME not in text:
         return 0
-    if text.startswith(f"{_LABELLED} "):
+    if text.startswith(f"{LABELLED} "):
         return KIND if _LABELS.fullmatch(text) else 0
     if _is_definition(text):
         return KIND - bool(_WAS.match(text))
@@ -355,7 +351,7 @@ def _defined(text: str, key: str) -> int:
     if _HAS_STATE.match(text):
         return 4
     first, _, rest = text.partition(" ")
-    if rest.startswith(_NAME) and (first in NAMING - _BAPTISING or first in _ROLES):
+    if rest.startswith(NAME) and (first in NAMING - _BAPTISING or first in _ROLES):
         return 5
     before = _BEFORE.search(text)
     if (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from compiler.plan.lexicon import definition_words
 
 
-def table() -> dict[str, str]:
-    """Return the words of all languages by their role, as alternatives of a pattern."""
+def _alternatives() -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for line in definition_words.WORDS.strip().split("\n"):
         if not line.startswith(" "):
@@ -16,7 +15,7 @@ def table() -> dict[str, str]:
     return {row: "|".join(dict.fromkeys(words)).replace("_", " ") for row, words in found.items()}
 
 
-ANY = table()
+ANY = _alternatives()
 """The words of all languages by their role, as alternatives of a pattern."""
 
 NAME, LABELLED = "\x04", "\x01"
